@@ -1,0 +1,48 @@
+# Everything a developer or CI does. `make demo` and `make test` work on a machine with Python 3.10+ and make.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: help demo test test-all lint format faults bench clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+$(VENV)/.stamp: pyproject.toml
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
+		uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
+	else \
+		$(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+	fi
+	@touch $@
+
+demo: $(VENV)/.stamp  ## the main job on real input: index, search, vote, measure
+	$(BIN)/ragledger demo
+
+test: $(VENV)/.stamp  ## everything that needs no outside service; Postgres comes from a wheel
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not faults and not demo'
+
+test-all:  ## the tests on every Python 3.10 to 3.14 that is found here
+	@$(PYTHON) tests/interpreters.py $(WORKERS)
+
+lint: $(VENV)/.stamp  ## format, ruff, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.stamp  ## format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+faults: $(VENV)/.stamp  ## kills, outages, full disks
+	$(BIN)/python -m pytest -n $(WORKERS) -m faults tests/faults
+
+bench: $(VENV)/.stamp  ## what every number in the README is produced by
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:  ## remove what was built
+	rm -rf $(VENV) .venv-3* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
