@@ -1,0 +1,1 @@
+"""The only place, with `schema` and `embedded`, that knows the driver."""

@@ -1,0 +1,175 @@
+"""Applying and checking the schema. Safe to run twice, also at once from two processes.
+
+Group roles belong to the whole server, so making them may race with another database's `init`; an advisory lock
+guards the schema itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Literal
+
+import psycopg
+from psycopg import sql
+
+from ragledger.errors import SchemaError
+from ragledger.postgres.connection import Connection, may_act_as
+from ragledger.sql import migrations, script
+
+__all__ = ["ROLES", "Applied", "apply", "check", "latest_version"]
+
+ROLES = ("ragledger_owner", "ragledger_writer", "ragledger_reader", "ragledger_collector")
+
+_LOCK = 0x7261676C  # "ragl"
+_BOOKKEEPING = """
+CREATE TABLE IF NOT EXISTS schema_migrations (
+    version    int4 PRIMARY KEY,
+    name       text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What `apply` did: versions applied now, the version in force, and whether the group roles hold."""
+
+    applied: tuple[int, ...]
+    version: int
+    roles: Literal["granted", "not permitted", "skipped"]
+
+
+def latest_version() -> int:
+    """The newest schema version this release knows."""
+    return migrations()[-1][0]
+
+
+def apply(connection: Connection, schema: str, *, roles: bool | None = None) -> Applied:
+    """Brings the schema to this release, in one transaction.
+
+    Args:
+        roles: True demands the group roles, False leaves them out, None makes them where the session may.
+
+    Raises:
+        SchemaError: the schema in the database is newer than this release, or rights are missing.
+    """
+    try:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            _ensure_schema(connection, schema)
+            connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(sql.Identifier(schema)))
+            connection.execute(_BOOKKEEPING)
+            applied = _migrate(connection)
+            outcome = _roles(connection, schema, wanted=roles)
+    except psycopg.errors.InsufficientPrivilege as exc:
+        raise SchemaError(
+            f"this user may not make or change the schema `{schema}`; run `ragledger init` as the database's owner"
+        ) from exc
+    except psycopg.Error as exc:
+        raise SchemaError(
+            f"the schema could not be applied ({type(exc).__name__}); nothing was changed"
+        ) from exc
+    return Applied(applied=applied, version=latest_version(), roles=outcome)
+
+
+def check(connection: Connection, schema: str) -> int:
+    """The version in the database, when this release can work with it.
+
+    Raises:
+        SchemaError: missing, older or newer; the message says what to do.
+    """
+    query = sql.SQL("SELECT max(version) FROM {}.schema_migrations").format(sql.Identifier(schema))
+    try:
+        row = connection.execute(query).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        row = None
+    except psycopg.errors.InsufficientPrivilege:
+        raise SchemaError(
+            f"this user may not read the schema `{schema}`; `GRANT ragledger_writer TO` it, or `ragledger_collector` "
+            "for reports"
+        ) from None
+    version = row[0] if row else None
+    if not isinstance(version, int):
+        raise SchemaError(f"there is no schema `{schema}` in this database; run `ragledger init`")
+    _refuse_newer(version)
+    if version < latest_version():
+        raise SchemaError(
+            f"the schema is at version {version}, this release needs {latest_version()}; run `ragledger init`"
+        )
+    return version
+
+
+def _ensure_schema(connection: Connection, schema: str) -> None:
+    # IF NOT EXISTS alone asks for the right to create one, also where an administrator has made it beforehand.
+    if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", [schema]).fetchone() is None:
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+
+
+def _migrate(connection: Connection) -> tuple[int, ...]:
+    row = connection.execute("SELECT coalesce(max(version), 0) FROM schema_migrations").fetchone()
+    current = row[0] if row else 0
+    if not isinstance(current, int):
+        raise SchemaError("schema_migrations holds something that is not a version")
+    _refuse_newer(current)
+    applied = []
+    for version, name, text in migrations():
+        if version > current:
+            connection.execute(text)
+            connection.execute(
+                "INSERT INTO schema_migrations (version, name) VALUES (%s, %s)", [version, name]
+            )
+            applied.append(version)
+    return tuple(applied)
+
+
+def _refuse_newer(version: int) -> None:
+    if version > latest_version():
+        raise SchemaError(
+            f"the schema is at version {version}, newer than this release knows ({latest_version()}); "
+            "upgrade ragledger"
+        )
+
+
+def _roles(
+    connection: Connection, schema: str, *, wanted: bool | None
+) -> Literal["granted", "not permitted", "skipped"]:
+    if wanted is False:
+        return "skipped"
+    try:
+        with connection.transaction():
+            for role in ROLES:
+                _ensure_role(connection, role)
+            _grant(connection, schema)
+    except psycopg.errors.InsufficientPrivilege as exc:
+        if wanted:
+            raise SchemaError(
+                "this user may not make the group roles; run `ragledger init --roles` as a superuser, "
+                "or give this user CREATEROLE for that moment"
+            ) from exc
+        return "not permitted"
+    return "granted"
+
+
+def _ensure_role(connection: Connection, role: str) -> None:
+    exists = connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [role]).fetchone() is not None
+    if not exists:
+        try:
+            with connection.transaction():
+                connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(role)))
+        except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+            pass  # another database's init was faster: roles belong to the whole server
+    if not may_act_as(connection, role):
+        # Refused where the role is somebody else's: the grants below hold, and this user keeps its own rights.
+        # Up to Postgres 15 it is a unique violation when another database's init has just done it.
+        refusals = (psycopg.errors.InsufficientPrivilege, psycopg.errors.UniqueViolation)
+        with contextlib.suppress(*refusals), connection.transaction():
+            connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(role)))
+
+
+def _grant(connection: Connection, schema: str) -> None:
+    name = sql.Identifier(schema)
+    for role in ROLES:
+        connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(name, sql.Identifier(role)))
+    connection.execute(script("roles.sql"))
+    connection.execute(sql.SQL("GRANT ALL ON ALL TABLES IN SCHEMA {} TO ragledger_owner").format(name))

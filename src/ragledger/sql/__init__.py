@@ -1,0 +1,49 @@
+"""SQL lives in .sql files under names; this module is the only way to it.
+
+A named query starts with a line `-- name: insert_search` and ends at the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import LiteralString
+
+__all__ = ["migrations", "named_queries", "script"]
+
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+
+
+@cache
+def script(name: str) -> LiteralString:
+    """The text of `sql/<name>`: ours, shipped in the wheel, so a literal in all but type."""
+    return _literal((resources.files(__name__) / name).read_text(encoding="utf-8"))
+
+
+@cache
+def named_queries(name: str) -> dict[str, LiteralString]:
+    """The queries of `sql/<name>.sql` by name."""
+    parts = _NAME.split(script(f"{name}.sql"))
+    return {query: _literal(text.strip()) for query, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+@cache
+def migrations() -> tuple[tuple[int, str, LiteralString], ...]:
+    """(version, words, text) of every migration, in order."""
+    folder = resources.files(__name__) / "migrations"
+    found = []
+    for entry in folder.iterdir():
+        match = re.fullmatch(r"(\d{4})_(\w+)\.sql", entry.name)
+        if match:
+            text = _literal(entry.read_text(encoding="utf-8"))
+            found.append((int(match[1]), match[2].replace("_", " "), text))
+    return tuple(sorted(found))
+
+
+def _literal(text: str) -> LiteralString:
+    # Honest: the text comes from this package's own files, never from input.
+    return text

@@ -1,0 +1,18 @@
+-- What each group role may do; reference: docs/data.md. Run after every migration, repeatable.
+-- Writer: INSERT alone suffices for COPY, for foreign keys and for ON CONFLICT DO NOTHING without a target.
+-- It may read only the key columns that the check of a vote needs, and update only its own progress.
+
+GRANT INSERT ON searches, hits, deliveries, assessments, feedback, rejected TO ragledger_writer;
+GRANT SELECT (search_id) ON searches TO ragledger_writer;
+GRANT SELECT (search_id, rank, chunk_id, admitted) ON hits TO ragledger_writer;
+GRANT SELECT (search_id, feedback_id) ON feedback TO ragledger_writer;
+GRANT SELECT, INSERT, DELETE ON pending_feedback TO ragledger_writer;
+GRANT SELECT, INSERT ON writers TO ragledger_writer;
+GRANT UPDATE (last_seen_at, finished_at, attempted, refused, shipped, landed) ON writers TO ragledger_writer;
+GRANT SELECT ON schema_migrations TO ragledger_writer;
+
+GRANT SELECT ON writer_fates, schema_migrations TO ragledger_reader;
+
+GRANT SELECT ON searches, hits, deliveries, assessments, feedback, pending_feedback, writers, rejected,
+    inventory, schema_migrations, current_votes, logical_searches, writer_fates TO ragledger_collector;
+
