@@ -1,0 +1,230 @@
+"""Candidates and returned items into hit rows: folded, ranked, sanitised, capped. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias, get_args
+
+from . import sanitise
+from .model import Candidate, HitRecord, IdSource, ScoreKind, SignalRange
+
+__all__ = ["Caps", "Composed", "compose", "compose_readable"]
+
+
+_Keyed: TypeAlias = "tuple[str | None, Candidate]"
+
+_SCORE_KINDS = frozenset(get_args(ScoreKind))
+_ID_SOURCES = frozenset(get_args(IdSource))
+
+
+class Composed(NamedTuple):
+    """The hits of one search and what is known of all its candidates, those beyond the cap included.
+
+    The counts are None where some of the candidates could not be read.
+    """
+
+    hits: tuple[HitRecord, ...]
+    candidate_count: int | None
+    admitted_count: int | None
+    top_candidate_score: float | None
+    top_admitted_score: float | None
+    signals: dict[str, SignalRange] | None
+
+
+class Caps(NamedTuple):
+    """`candidates`: items kept in all; `admitted`: hits kept whatever the former says."""
+
+    candidates: int = 50
+    admitted: int = 1000
+
+
+def compose(
+    scored: Sequence[Candidate],
+    returned: Sequence[Candidate] | None,
+    flags: set[str],
+    caps: Caps = Caps(),  # noqa: B008  an immutable value
+) -> Composed:
+    """The rows of a search.
+
+    Args:
+        scored: what the retriever's own code handed over, in its order, with the score of each signal.
+        returned: what the caller got, in that order; None when `scored` says itself what was admitted.
+        flags: gets a word for everything that had to be changed.
+
+    Admitted hits keep their position in the returned list as rank (a chunk that came twice keeps its best one);
+    candidates that were not admitted follow after the last position.
+    """
+    rest = _keyed(scored, flags)
+    details: dict[str | None, Candidate] = {}
+    if returned is None:
+        chosen = [pair for pair in rest if pair[1].admitted]
+        rest = [pair for pair in rest if not pair[1].admitted]
+    else:
+        chosen = _keyed(returned, flags)
+        details, rest = _details(rest, chosen, flags)
+    items = _fold(chosen, details, flags)
+    following = _unadmitted(rest, items, len(chosen), flags) if rest else []
+    everything = items + following
+    if len(items) > caps.admitted or (following and len(everything) > caps.candidates):
+        flags.add("hits_capped")
+    room = max(0, caps.candidates - len(items))
+    top_admitted_score = _best(items)
+    return Composed(
+        hits=tuple(items[: caps.admitted] + following[:room]),
+        candidate_count=len(everything),
+        admitted_count=len(items),
+        top_candidate_score=_best(everything) if following else top_admitted_score,
+        top_admitted_score=top_admitted_score,
+        signals=_signals(everything) if scored else None,
+    )
+
+
+def compose_readable(
+    scored: Sequence[Candidate], returned: Sequence[Candidate] | None, flags: set[str], caps: Caps
+) -> Composed:
+    """`compose` for items some of which raise: a returned one keeps its rank, a candidate is left out."""
+    kept = [item for item in scored if _is_readable(item)]
+    items = [item if _is_readable(item) else Candidate(None) for item in returned or ()]
+    composed = compose(kept, items if returned is not None else None, flags, caps)
+    if len(kept) == len(scored):
+        return composed
+    admitted_count = composed.admitted_count if returned is not None else None
+    return composed._replace(candidate_count=None, admitted_count=admitted_count)
+
+
+def _is_readable(item: Candidate) -> bool:
+    try:
+        compose([item], [item], set())
+    except Exception:  # noqa: BLE001  counted by the recorder, when `compose` met it
+        return False
+    return True
+
+
+def _keyed(items: Sequence[Candidate], flags: set[str]) -> list[_Keyed]:
+    """By the id as it will be stored, so that an id which had to be changed is the same on both sides.
+
+    An empty id is none: items that have it are not the same item.
+    """
+    return [(sanitise.text(item.chunk_id, flags) or None, item) for item in items]
+
+
+def _details(
+    scored: Sequence[_Keyed], chosen: Sequence[_Keyed], flags: set[str]
+) -> tuple[dict[str | None, Candidate], list[_Keyed]]:
+    """What was handed over by id, the first of an id, and what of it was not returned."""
+    details: dict[str | None, Candidate] = {}
+    for chunk_id, item in scored:
+        if chunk_id is not None and details.setdefault(chunk_id, item) is not item:
+            flags.add("duplicate_hit")
+    admitted = {chunk_id for chunk_id, _ in chosen if chunk_id is not None}
+    return details, [pair for pair in scored if pair[0] not in admitted]
+
+
+def _fold(
+    chosen: Sequence[_Keyed], details: Mapping[str | None, Candidate], flags: set[str]
+) -> list[HitRecord]:
+    hits: list[HitRecord] = []
+    seen: set[str] = set()
+    for rank, (chunk_id, item) in enumerate(chosen, start=1):
+        if chunk_id is not None:
+            if chunk_id in seen:
+                flags.add("duplicate_hit")
+                continue
+            seen.add(chunk_id)
+        hits.append(_hit(chunk_id, item, details.get(chunk_id, item), rank, flags, admitted=True))
+    return hits
+
+
+def _unadmitted(
+    rest: Sequence[_Keyed], items: list[HitRecord], last: int, flags: set[str]
+) -> list[HitRecord]:
+    seen = {hit.chunk_id for hit in items if hit.chunk_id is not None}
+    following: list[HitRecord] = []
+    for chunk_id, item in rest:
+        if chunk_id is not None:
+            if chunk_id in seen:
+                flags.add("duplicate_hit")
+                continue
+            seen.add(chunk_id)
+        rank = last + len(following) + 1
+        following.append(_hit(chunk_id, item, item, rank, flags, admitted=False))
+    return following
+
+
+def _hit(
+    chunk_id: str | None, item: Candidate, detail: Candidate, rank: int, flags: set[str], *, admitted: bool
+) -> HitRecord:
+    """A row from what was returned (`item`) and what the retriever's own code said of it (`detail`)."""
+    text, number = sanitise.text, sanitise.number
+    score = item.score if item.score is not None else detail.score
+    score = score if score is None else number(score, flags)
+    vector, lexical = detail.vector, detail.lexical
+    document_id = item.document_id if item.document_id is not None else detail.document_id
+    source_kind = item.source_kind if item.source_kind is not None else detail.source_kind
+    score_source = detail.score_source if detail.score_source is not None else item.score_source
+    id_source: IdSource = item.chunk_id_source or "framework"
+    if id_source not in _ID_SOURCES:
+        id_source = sanitise.word(id_source, _ID_SOURCES, flags) or "framework"
+    return HitRecord(
+        rank,
+        chunk_id,
+        id_source if chunk_id is not None else None,
+        document_id if document_id is None else text(document_id, flags),
+        source_kind if source_kind is None else text(source_kind, flags),
+        score,
+        _score_kind(item, detail, flags) if score is not None else "none",
+        score_source if score_source is None else text(score_source, flags),
+        vector if vector is None else number(vector, flags),
+        lexical if lexical is None else number(lexical, flags),
+        _other_signals(detail.signals, flags) if detail.signals else None,
+        admitted,
+    )
+
+
+def _other_signals(signals: Mapping[str, float | None], flags: set[str]) -> dict[str, float | None]:
+    return {
+        sanitise.text(name, flags) or "": sanitise.number(value, flags) for name, value in signals.items()
+    }
+
+
+def _score_kind(item: Candidate, detail: Candidate, flags: set[str]) -> ScoreKind:
+    given = item.score_kind if item.score_kind is not None else detail.score_kind
+    if given is not None and (known := sanitise.word(given, _SCORE_KINDS, flags)) is not None:
+        return known  # type: ignore[no-any-return]
+    sources = (detail.vector is not None) + (detail.lexical is not None)
+    if detail.signals:
+        sources += len(detail.signals)
+    return "fused" if sources > 1 else "similarity"
+
+
+def _best(hits: list[HitRecord]) -> float | None:
+    """The best score: of distances, the smallest."""
+    scored = [hit for hit in hits if hit.score is not None]
+    if not scored:
+        return None
+    scores = [hit.score for hit in scored if hit.score is not None]
+    return min(scores) if scored[0].score_kind == "distance" else max(scores)
+
+
+def _signals(hits: list[HitRecord]) -> dict[str, SignalRange] | None:
+    by_name: dict[str, list[float]] = {}
+    for hit in hits:
+        if hit.vector_score is not None:
+            by_name.setdefault("vector", []).append(hit.vector_score)
+        if hit.lexical_score is not None:
+            by_name.setdefault("lexical", []).append(hit.lexical_score)
+        for name, value in (hit.signals or {}).items():
+            values = by_name.setdefault(name, [])
+            if value is not None:
+                values.append(value)
+    if not by_name:
+        return None
+    return {
+        name: SignalRange(
+            min=min(values, default=None),
+            max=max(values, default=None),
+            count=len(values),
+            complete=len(values) == len(hits),
+        )
+        for name, values in by_name.items()
+    }

@@ -1,0 +1,32 @@
+"""Identifiers: time-ordered search ids and keyed fingerprints that reveal no content."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timezone
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+__all__ = ["fingerprint", "new_id", "time_of"]
+
+new_id = uuid7
+"""A new UUIDv7 as a `uuid.UUID` (psycopg and msgspec refuse uuid_utils' own class). Unique across forks."""
+
+
+def fingerprint(text: str, key: bytes) -> bytes:
+    """16 bytes of keyed blake2b: equal for equal texts under one key, useless without it.
+
+    Unpaired surrogates are kept apart rather than refused, since frameworks let them through.
+    """
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=16).digest()
+
+
+def time_of(search_id: UUID) -> datetime | None:
+    """When a UUIDv7 was made; None for any other version, and past the year 9999, which no clock of ours says."""
+    if search_id.version != 7:
+        return None
+    try:
+        return datetime.fromtimestamp((search_id.int >> 80) / 1000, tz=timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return None

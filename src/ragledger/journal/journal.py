@@ -1,0 +1,127 @@
+"""The sink of a process: makes its writer when needed, anew after a fork, and counts what it cannot keep."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from ragledger import sanitise
+from ragledger.ids import new_id
+from ragledger.model import Record
+
+from . import directory as files
+from .state import Identity
+from .writer import JournalWriter
+
+__all__ = ["Journal"]
+
+_logger = logging.getLogger(__name__)
+_encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
+_RETRY_S = 5.0
+
+
+class Journal:
+    """Implements `ports.Sink` on a directory. `refused` counts what found no journal to be counted in.
+
+    `on_open` is called when a writer has been made: at the start, and again in a forked child.
+    """
+
+    def __init__(self, directory: Path, *, project: str, cap_bytes: int) -> None:
+        self.directory = directory
+        self.refused: dict[str, int] = {}
+        self.on_open: Callable[[], None] = lambda: None
+        # What the database will not take would stop the whole writer.
+        changed: set[str] = set()
+        self._identity = Identity(
+            project=sanitise.text(project, changed) or "",
+            host=sanitise.text(socket.gethostname(), changed) or "",
+        )
+        self._cap_bytes = cap_bytes
+        self._writer: JournalWriter | None = None
+        self._opening = threading.RLock()
+        self._retry_at: float | None = None
+        _journals.add(self)
+
+    def put(self, record: Record) -> str | None:
+        """Appends the record; None when it survives the process from here on."""
+        body = _encoder.encode(record)
+        refusal: str | None = "closed"
+        while refusal == "closed":  # by another thread, since we looked: the next one is ours
+            writer = self._writer or self._open_writer()
+            if writer is None:
+                return self._refuse("no_journal")
+            refusal = writer.append(body)
+        return refusal
+
+    @property
+    def writer(self) -> JournalWriter | None:
+        """The writer of this process, when it has written or prepared anything."""
+        return self._writer
+
+    def prepare(self) -> None:
+        """Makes the writer and its next segment ahead of need."""
+        writer = self._writer or self._open_writer()
+        if writer is not None:
+            writer.prepare()
+
+    def release(self) -> JournalWriter | None:
+        """Closes the writer, so that what it holds can be adopted; a later `put` starts another one."""
+        with self._opening:
+            writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+        return writer
+
+    def _open_writer(self) -> JournalWriter | None:
+        if self._opening._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001  a signal handler, see writer.py
+            return None
+        with self._opening:
+            failed_before = self._retry_at is not None
+            if self._writer is not None or (self._retry_at or 0.0) > time.monotonic():
+                return self._writer
+            try:
+                files.open_directory(self.directory)
+                self._writer = JournalWriter(self.directory, new_id(), self._identity, self._cap_bytes)
+            except OSError as exc:
+                self._retry_at = time.monotonic() + _RETRY_S
+                if not failed_before:
+                    _logger.error(  # noqa: TRY400  the traceback would name files of the host
+                        "ragledger: no journal (%s); searches are refused and counted, not recorded. "
+                        "See `ragledger doctor`",
+                        type(exc).__name__,
+                    )
+                return None
+            self._retry_at = None
+            self.on_open()
+            return self._writer
+
+    def _refuse(self, reason: str) -> str:
+        self.refused[reason] = self.refused.get(reason, 0) + 1
+        return reason
+
+    def _forget(self) -> None:
+        writer, self._writer = self._writer, None
+        self._opening = threading.RLock()
+        self.refused = {}
+        self._retry_at = None
+        if writer is not None:
+            writer.abandon()
+
+
+_journals: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for journal in list(_journals):
+        journal._forget()  # noqa: SLF001  the module's own class
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,181 @@
+"""A writer's counters in its lock file, mapped: they survive the process at the price of a memory write.
+
+Layout: magic 8, version 4, pid 4, writer 16, started_at 8 (µs since 1970), attempted 8, published 8, shipped 8,
+then one 8-byte counter per refusal reason; at 512 a msgpack map {project, host}. Counters are in the machine's own
+byte order and stored by one instruction each: `struct` would write a zero and then byte by byte, and a process
+killed in between would leave a number that never was.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+import weakref
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+
+from .directory import reserve
+
+__all__ = ["REASONS", "Identity", "WriterState", "lock_is_free"]
+
+REASONS = ("cap", "no_space", "too_large", "reentry", "io_error")
+"""Why a record can be refused, in the order of the counters. Append only."""
+
+_MAGIC = b"RGLSTATE"
+_STATIC = struct.Struct("<8sII16sQ")
+_ATTEMPTED, _PUBLISHED, _SHIPPED, _REFUSED = 5, 6, 7, 8
+_IDENTITY = 512
+_LENGTH = _IDENTITY // 8
+_SIZE = 4096
+_VERSION = 1
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Who a writer is."""
+
+    project: str
+    host: str
+
+
+class WriterState:
+    """The lock and the counters of one writer: held by the writer itself, or by whoever adopts a dead one."""
+
+    def __init__(self, path: Path, fd: int, page: mmap.mmap) -> None:
+        self.path = path
+        self._fd = fd
+        self._page = page
+        magic, version, self.pid, writer, self.started_at = _STATIC.unpack_from(page)
+        if magic != _MAGIC or version != _VERSION:
+            raise ValueError("not a writer's state file of this version")
+        self.writer_id = UUID(bytes=writer)
+        self._counters = memoryview(page).cast("Q")
+        length = self._counters[_LENGTH]
+        raw = page[_IDENTITY + 8 : _IDENTITY + 8 + min(length, _SIZE - _IDENTITY - 8)]
+        self.identity = msgspec.msgpack.decode(raw, type=Identity)
+        _held.add(self)
+
+    @classmethod
+    def create(cls, path: Path, writer_id: UUID, identity: Identity, started_at: int) -> WriterState:
+        """Makes the file, locked from its first visible moment: it is filled under a name nobody looks for.
+
+        Raises:
+            OSError: no space, no permission.
+        """
+        hidden = path.with_suffix(".new")
+        fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            reserve(fd, _SIZE)
+            page = mmap.mmap(fd, _SIZE)
+            _STATIC.pack_into(page, 0, _MAGIC, _VERSION, os.getpid(), writer_id.bytes, started_at)
+            raw = msgspec.msgpack.encode(identity)
+            struct.pack_into("=Q", page, _IDENTITY, len(raw))
+            page[_IDENTITY + 8 : _IDENTITY + 8 + len(raw)] = raw
+            os.rename(hidden, path)
+        except BaseException:
+            os.close(fd)
+            hidden.unlink(missing_ok=True)
+            raise
+        return cls(path, fd, page)
+
+    @classmethod
+    def peek(cls, path: Path) -> WriterState | None:
+        """The counters of a writer, dead or alive, without its lock. None when the file is gone or unreadable."""
+        return cls._open(path, lock=False)
+
+    @classmethod
+    def adopt(cls, path: Path) -> WriterState | None:
+        """Takes over a dead writer. None while it lives, or when another one was faster."""
+        return cls._open(path, lock=True)
+
+    @classmethod
+    def _open(cls, path: Path, *, lock: bool) -> WriterState | None:
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            if lock:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Between open and lock the last adopter may have finished and unlinked the file.
+                if not os.path.samestat(os.fstat(fd), os.stat(path)):
+                    raise FileNotFoundError(path.name)
+            return cls(path, fd, mmap.mmap(fd, _SIZE))
+        except (OSError, ValueError, msgspec.DecodeError):
+            os.close(fd)
+            return None
+
+    @property
+    def attempted(self) -> int:
+        """Appends that were begun."""
+        return self._counters[_ATTEMPTED]
+
+    @attempted.setter
+    def attempted(self, value: int) -> None:
+        self._counters[_ATTEMPTED] = value
+
+    @property
+    def published(self) -> int:
+        """The number of the latest record that is complete."""
+        return self._counters[_PUBLISHED]
+
+    @published.setter
+    def published(self, value: int) -> None:
+        self._counters[_PUBLISHED] = value
+
+    @property
+    def shipped(self) -> int:
+        """A mirror of the watermark in the database, for whoever looks while that is down."""
+        return self._counters[_SHIPPED]
+
+    @shipped.setter
+    def shipped(self, value: int) -> None:
+        self._counters[_SHIPPED] = value
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """Refusals by reason, without the zeros."""
+        counts = {reason: self._counters[_REFUSED + index] for index, reason in enumerate(REASONS)}
+        return {reason: number for reason, number in counts.items() if number}
+
+    def refuse(self, reason: str) -> str:
+        """Counts a refusal and gives its reason back."""
+        self._counters[_REFUSED + REASONS.index(reason)] += 1
+        return reason
+
+    def close(self) -> None:
+        """Gives up lock and map; the last counters can still be read.
+
+        In a forked child this leaves the parent's lock alone: it closes a duplicate.
+        """
+        if self._fd >= 0:
+            mapped, self._counters = self._counters, memoryview(bytearray(self._page[:])).cast("Q")
+            mapped.release()
+            self._page.close()
+            os.close(self._fd)
+            self._fd = -1
+
+
+def lock_is_free(path: Path) -> bool:
+    """Whether the writer of this lock file is dead."""
+    state = WriterState.adopt(path)
+    if state is None:
+        return False
+    state.close()
+    return True
+
+
+_held: weakref.WeakSet[WriterState] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """A child that kept a lock file open would keep its writer alive: the parent's, or one that the parent adopts."""
+    for state in list(_held):
+        state.close()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,275 @@
+"""The ledger: what an application holds. Searches are recorded, votes are checked, nothing of it breaks the caller."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from . import feedback, sanitise
+from .errors import DatabaseUnavailable, MalformedReference, UnknownSearch
+from .ids import fingerprint, new_id
+from .model import AssessmentRecord, DeliveryRecord, FeedbackRecord, Receipt, Record
+from .observation import NullObservation, Observation, Opening
+from .registry import register, unregister
+from .scope import scope as current_scope
+from .weights import UNKNOWN, UNREADABLE, canonical_json, declared
+
+if TYPE_CHECKING:
+    from .parts import Parts
+    from .ports import Lookup
+    from .settings import Settings
+
+__all__ = ["Ledger"]
+
+
+class Ledger:
+    """Open one with `ragledger.open()`; share it between threads, tasks and (after a fork) processes."""
+
+    def __init__(self, settings: Settings, parts: Parts, *, name: str = "default") -> None:
+        self.settings = settings
+        self.name = name
+        self.guard = parts.guard
+        self.recorder = parts.recorder_for(self)
+        self.chunk_id_key: str | None = None
+        self.document_id_keys: tuple[str, ...] = ("document_id", "doc_id", "source_id")
+        self.source_kind_key: str | None = None
+        self._parts = parts
+        self._key = parts.key
+        self._finalizer = weakref.finalize(self, parts.close, settings.exit_drain_s)
+        register(self)
+        _every_ledger.add(self)
+
+    # --- searches ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def search(
+        self,
+        *,
+        weights: Mapping[str, Any] | None = None,
+        top_k: int | None = None,
+        retriever: str | None = None,
+        served_from: UUID | None = None,
+        **said: str,
+    ) -> Iterator[Observation | NullObservation]:
+        """Records the search that the block makes.
+
+        Args:
+            weights: everything that shapes the ranking, copied by value.
+            said: corpus, surface, session_id, actor, index_version, embedding_model; wins over `context`.
+
+        Inside, hand over what was found with `search.candidates(...)`; afterwards read `search.receipt`.
+        """
+        _check_names(said)
+        observation = self.recorder.open(
+            Opening(
+                framework="application",
+                retriever=retriever,
+                weights=self._declared(weights),
+                top_k=top_k,
+                said=said,
+                served_from=served_from,
+            )
+        )
+        try:
+            yield observation
+        except BaseException as exc:
+            observation.fail(exc)
+            raise
+        observation.finish()
+
+    def skip(
+        self, *, reason: str, weights: Mapping[str, Any] | None = None, top_k: int | None = None, **said: str
+    ) -> Receipt:
+        """Records that a retrieval was due and not called, and why."""
+        _check_names(said)
+        opening = Opening(framework="application", weights=self._declared(weights), top_k=top_k, said=said)
+        return self.recorder.skip(opening, reason)
+
+    def derive_id(self, content: str) -> str:
+        """An id for a chunk that has none: a keyed hash of its content, the same on every host with the same key."""
+        return fingerprint(content, self._key).hex()
+
+    # --- what becomes known later --------------------------------------------------------------------------
+
+    def vote(
+        self,
+        search_id: UUID | str,
+        chunk_id: str | None = None,
+        outcome: str | None = None,
+        *,
+        rank: int | None = None,
+        actor: str | None = None,
+    ) -> Receipt:
+        """Judges a hit that a search returned. The latest vote of an actor on a hit counts.
+
+        Raises:
+            MalformedReference: the search id, the hit, the outcome or the actor is not of the right form.
+            UnknownSearch: no such search was recorded.
+            HitNotReturned: the search exists and did not return this hit.
+
+        When it cannot be checked now it is kept as `pending`. Nothing is stored when it is refused.
+        """
+        reference = feedback.parse_reference(search_id, chunk_id, rank)
+        return self._give(reference, "judged", feedback.parse_outcome(outcome), actor)
+
+    def accessed(
+        self,
+        search_id: UUID | str,
+        chunk_id: str | None = None,
+        *,
+        rank: int | None = None,
+        actor: str | None = None,
+    ) -> Receipt:
+        """Notes that somebody opened the full content of a hit. Raises as `vote` does."""
+        return self._give(feedback.parse_reference(search_id, chunk_id, rank), "accessed", None, actor)
+
+    def deliver(
+        self,
+        search_id: UUID,
+        hit_ranks: Sequence[int],
+        *,
+        by: str = "application",
+        scores: Sequence[float | None] | None = None,
+    ) -> Receipt:
+        """Notes what finally reached the prompt, as ranks of the search, in that order. The latest wins."""
+        flags: set[str] = set()
+        if scores is not None and len(scores) != len(hit_ranks):
+            raise MalformedReference("scores are as many as hit_ranks, in their order")
+        record = DeliveryRecord(
+            search_id=feedback.parse_reference(search_id, None, 1).search_id,
+            delivery_id=new_id(),
+            by=feedback.parse_deliverer(by),
+            hit_ranks=tuple(feedback.parse_reference(search_id, None, rank).rank or 1 for rank in hit_ranks),
+            scores=tuple(sanitise.number(score, flags) for score in scores) if scores is not None else None,
+            delivered_at=self._now_us(),
+        )
+        return self._keep(record, record.search_id)
+
+    def assess(
+        self,
+        search_id: UUID,
+        name: str,
+        value: float | None,
+        *,
+        method: str | None = None,
+        weights: Mapping[str, Any] | None = None,
+    ) -> Receipt:
+        """Notes a quality signal of a whole search. None where it cannot be computed, never 0."""
+        flags: set[str] = set()
+        record = AssessmentRecord(
+            search_id=feedback.parse_reference(search_id, None, 1).search_id,
+            assessment_id=new_id(),
+            name=sanitise.text(name, flags) or "",
+            value=sanitise.number(value, flags),
+            method=sanitise.text(method, flags),
+            weights=canonical_json(weights) if weights is not None else None,
+            assessed_at=self._now_us(),
+        )
+        return self._keep(record, record.search_id)
+
+    # --- housekeeping --------------------------------------------------------------------------------------
+
+    def flush(self, timeout_s: float = 10.0) -> bool:
+        """Waits until this process's records are in the table; False when the time is up first."""
+        return self._parts.drain(timeout_s)
+
+    def close(self) -> None:
+        """Drains for a bounded time; what is left stays in the journal for whoever ships next."""
+        unregister(self)
+        self._finalizer()
+
+    def facts(self) -> dict[str, Any]:
+        """Counters of this process: faults of ours by kind, refusals, what the shipper did."""
+        return {"name": self.name, "project": self.settings.project, "faults": dict(self.guard.faults)} | (
+            self._parts.facts()
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Ledger(name={self.name!r}, project={self.settings.project!r}, schema={self.settings.schema!r})"
+        )
+
+    def _declared(self, weights: Mapping[str, Any] | None) -> Any:
+        if weights is None:
+            return UNKNOWN
+        with self.guard("weights"):
+            return declared(weights)
+        return UNREADABLE
+
+    def _give(self, reference: feedback.Reference, stage: Any, outcome: Any, actor: str | None) -> Receipt:
+        kind, name = feedback.parse_actor(actor if actor is not None else current_scope().actor)
+        rank = self._checked_rank(reference)
+        record = FeedbackRecord(
+            search_id=reference.search_id,
+            feedback_id=new_id(),
+            rank=rank if rank is not None else reference.rank,
+            chunk_id=reference.chunk_id if rank is None else None,
+            stage=stage,
+            outcome=outcome,
+            actor_kind=kind,
+            actor_id=name,
+            given_at=self._now_us(),
+            checked=rank is not None,
+        )
+        return self._keep(record, reference.search_id, "journalled" if rank is not None else "pending")
+
+    def _checked_rank(self, reference: feedback.Reference) -> int | None:
+        """The hit's rank; None when it cannot be checked now and may still turn out right."""
+        ours = self.recorder.known.hits_of(reference.search_id)
+        if ours is not None:
+            return feedback.rank_in(ours, reference)
+        now = datetime.fromtimestamp(self._now_us() / 1e6, tz=timezone.utc)
+        may_wait = feedback.may_be_ours(reference.search_id, now)
+        if (found := self._look_up(reference)) is not None:
+            if found.search_found:
+                return feedback.found_rank(found, reference)
+            deadline_h = self.settings.vote_deadline_h
+            may_wait = feedback.may_still_arrive(reference.search_id, now, deadline_h)
+        if not may_wait:
+            raise UnknownSearch(reference.search_id)
+        return None
+
+    def _look_up(self, reference: feedback.Reference) -> Lookup | None:
+        """What the table says; None when it cannot be asked."""
+        lookup = self._parts.lookup
+        if lookup is None:
+            return None
+        try:
+            return lookup.find(reference.search_id, rank=reference.rank, chunk_id=reference.chunk_id)
+        except DatabaseUnavailable:
+            return None
+
+    def _keep(self, record: Record, search_id: UUID, status: Any = "journalled") -> Receipt:
+        refusal = self.recorder.put(record)
+        if refusal is not None:
+            return Receipt(search_id=None, status="refused", reason=refusal)
+        return Receipt(search_id=search_id, status=status)
+
+    def _now_us(self) -> int:
+        return self.recorder.clock.wall_ns() // 1000
+
+
+def _check_names(said: Mapping[str, Any]) -> None:
+    # As Python would for a signature that names them all; a misspelt one must not be lost in silence.
+    for name in said:
+        if name not in _SAID:
+            raise TypeError(f"unexpected keyword argument {name!r}; known are {', '.join(sorted(_SAID))}")
+
+
+_SAID = frozenset({"corpus", "surface", "session_id", "actor", "index_version", "embedding_model"})
+
+# Also those that another one of their name hides in the registry.
+_every_ledger: weakref.WeakSet[Ledger] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for ledger in list(_every_ledger):
+        ledger._parts.after_fork()  # noqa: SLF001  the module's own class
+
+
+os.register_at_fork(after_in_child=_after_fork)

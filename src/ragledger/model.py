@@ -1,0 +1,196 @@
+"""The values of the telemetry table, frozen, as they cross the journal.
+
+Records are written as msgpack arrays: fields may be appended with a default, never moved or removed,
+so that a newer release reads what an older one left in its journal. Decoding is typed and checks the ranges
+of the column types, because Postgres' binary COPY would wrap a number that does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+__all__ = [
+    "ActorKind",
+    "AssessmentRecord",
+    "Candidate",
+    "DeliveryRecord",
+    "FeedbackRecord",
+    "HitRecord",
+    "Outcome",
+    "Receipt",
+    "Record",
+    "SearchRecord",
+    "SignalRange",
+]
+
+Int4 = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Micros = Annotated[int, Meta(ge=0, le=253402300799_000000)]
+Rank = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+
+ActorKind: TypeAlias = Literal["human", "agent", "judge", "system"]
+Outcome: TypeAlias = Literal["not_relevant", "partially_relevant", "relevant", "highly_relevant"]
+Status: TypeAlias = Literal["ok", "error", "cancelled", "skipped"]
+ScoreKind: TypeAlias = Literal["similarity", "distance", "rerank", "fused", "none"]
+ErrorOrigin: TypeAlias = Literal["infra", "provider", "caller", "unknown"]
+IdSource: TypeAlias = Literal["framework", "metadata", "derived"]
+
+
+class _Identified(Struct, frozen=True):
+    chunk_id: str | None
+    document_id: str | None = None
+
+
+class Candidate(_Identified, frozen=True, kw_only=True):
+    """An item that a search considered, in the order of the retriever.
+
+    `vector` and `lexical` are the two usual signals; other signals go by name into `signals`. A signal that
+    was not scored for this item is None or absent, never 0. `admitted` says whether the caller gets it.
+    """
+
+    score: float | None = None
+    vector: float | None = None
+    lexical: float | None = None
+    signals: Mapping[str, float | None] | None = None
+    admitted: bool = True
+    source_kind: str | None = None
+    score_kind: ScoreKind | None = None
+    score_source: str | None = None
+    chunk_id_source: IdSource | None = None
+
+
+class HitRecord(Struct, frozen=True, array_like=True):
+    """A row of `hits`. Times of a journal record are microseconds since 1970, UTC."""
+
+    rank: Rank
+    chunk_id: str | None
+    chunk_id_source: IdSource | None
+    document_id: str | None
+    source_kind: str | None
+    score: float | None
+    score_kind: ScoreKind
+    score_source: str | None
+    vector_score: float | None
+    lexical_score: float | None
+    signals: dict[str, float | None] | None
+    admitted: bool
+    content_key: bytes | None = None
+
+
+class SignalRange(Struct, frozen=True):
+    """What a normaliser needs to know of one signal over all candidates of a search."""
+
+    min: float | None
+    max: float | None
+    count: Int4
+    complete: bool
+
+
+class SearchRecord(Struct, frozen=True, array_like=True, tag="s"):
+    """A row of `searches` with its hits, as one journal record."""
+
+    search_id: UUID
+    started_at: Micros
+    project: str
+    corpus: str | None
+    surface: str | None
+    session_id: str | None
+    actor_kind: ActorKind
+    actor_id: str | None
+    framework: str
+    retriever: str | None
+    parent_id: UUID | None
+    root_id: UUID
+    depth: Int4
+    attempt_of: UUID | None
+    served_from: UUID | None
+    status: Status
+    skip_reason: str | None
+    error_type: str | None
+    error_origin: ErrorOrigin | None
+    degraded: bool
+    degraded_reason: str | None
+    vector_available: bool | None
+    latency_ms: float | None
+    top_k: Int4 | None
+    candidate_count: Int4 | None
+    admitted_count: Int4 | None
+    top_candidate_score: float | None
+    top_admitted_score: float | None
+    weights: str
+    epoch: str
+    index_version: str | None
+    embedding_model: str | None
+    extractor_version: str | None
+    signals: dict[str, SignalRange] | None
+    query_key: bytes | None
+    flags: tuple[str, ...]
+    trace_id: bytes | None
+    span_id: bytes | None
+    sampled: bool | None
+    span_owner: str | None
+    external_run_id: str | None
+    hits: tuple[HitRecord, ...]
+
+
+class DeliveryRecord(Struct, frozen=True, array_like=True, tag="d"):
+    """A row of `deliveries`: what finally reached the prompt, in that order."""
+
+    search_id: UUID
+    delivery_id: UUID
+    by: Literal["postprocessor", "reranker", "application"]
+    hit_ranks: tuple[Rank, ...]
+    scores: tuple[float | None, ...] | None
+    delivered_at: Micros
+
+
+class AssessmentRecord(Struct, frozen=True, array_like=True, tag="a"):
+    """A row of `assessments`: a per-search quality signal without a vote."""
+
+    search_id: UUID
+    assessment_id: UUID
+    name: str
+    value: float | None
+    method: str | None
+    weights: str | None
+    assessed_at: Micros
+
+
+class FeedbackRecord(Struct, frozen=True, array_like=True, tag="f"):
+    """A row of `feedback`, or of `pending_feedback` while its search has not been seen (`checked` False).
+
+    A checked record always has its rank.
+    """
+
+    search_id: UUID
+    feedback_id: UUID
+    rank: Rank | None
+    chunk_id: str | None
+    stage: Literal["accessed", "judged"]
+    outcome: Outcome | None
+    actor_kind: ActorKind
+    actor_id: str | None
+    given_at: Micros
+    checked: bool
+
+
+Record: TypeAlias = SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """What the caller gets back for a search, a skip, a vote.
+
+    `search_id` is None exactly when there is nothing durable to attach a vote to (P6): that is not the same as
+    "found nothing". `status` is what became of the record: `journalled` (survives the process), `written` (is in
+    the table), `pending` (a vote that cannot be checked now and is kept), `refused` (nothing was kept, `reason` says
+    why), `unknown` (direct mode: the commit's answer was lost), `disabled` (recording is off here). `hits` are the
+    (rank, chunk id) pairs that may be voted on.
+    """
+
+    search_id: UUID | None
+    status: Literal["journalled", "written", "pending", "refused", "unknown", "disabled"]
+    reason: str | None = None
+    hits: tuple[tuple[int, str | None], ...] = ()

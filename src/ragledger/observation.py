@@ -1,0 +1,316 @@
+"""The lifecycle of one search: opened, entered, left, finished once.
+
+An observation knows its place (parent, root, depth, per ledger), gathers what the retriever's own code hands over,
+and hands a finished record to its recorder. Nothing here raises into the caller: faults go to the guard.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from . import sanitise
+from .model import ActorKind, Candidate, Receipt, Status
+from .ports import TraceIds
+from .scope import scope as current_scope
+from .weights import UNKNOWN, UNREADABLE, Weights, declared, freeze
+
+if TYPE_CHECKING:
+    from .ledger import Ledger
+    from .ports import Narration
+    from .recorder import Recorder
+    from .scope import Scope
+
+__all__ = ["NULL", "NullObservation", "Observation", "Opening", "actor_of", "current", "open_observation"]
+
+_ACTOR_KINDS: dict[str, ActorKind] = {
+    "human": "human",
+    "agent": "agent",
+    "judge": "judge",
+    "system": "system",
+}
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a search before it runs. `said` wins over the scope: the `ragledger.*` keys of the call."""
+
+    framework: str
+    retriever: str | None = None
+    weights: Weights = UNKNOWN
+    top_k: Any = None
+    said: Mapping[str, Any] = {}
+    external_run_id: str | None = None
+    attempt_of: UUID | None = None
+    served_from: UUID | None = None
+    flags: tuple[str, ...] = ()
+
+
+class Observation:
+    """One search being recorded.
+
+    The caller's code uses `candidates`, `degrade` and `declare` while it is open and reads `receipt` afterwards;
+    adapters use `enter`, `stop`, `finish` and `fail`.
+    """
+
+    __slots__ = (
+        "_flags",
+        "_narration",
+        "_recorder",
+        "_token",
+        "answered",
+        "attempt_of",
+        "closed",
+        "degraded_reason",
+        "depth",
+        "embedding_model",
+        "index_version",
+        "ledger",
+        "opening",
+        "outer",
+        "parent",
+        "receipt",
+        "root_id",
+        "scope",
+        "scored",
+        "search_id",
+        "start_ns",
+        "start_ticks",
+        "stop_ticks",
+        "top_k",
+        "trace",
+        "vector_available",
+        "weights",
+    )
+
+    def __init__(self, recorder: Recorder, opening: Opening, scope: Scope) -> None:
+        self._recorder = recorder
+        self.ledger: Ledger = recorder.ledger
+        self.opening = opening
+        self.scope = scope
+        # Not a closed one: where a search is closed in another context it stays set here, and each would hold the last.
+        self.outer = open_observation()
+        self.parent = self.outer.nearest(recorder.ledger) if self.outer is not None else None
+        self.search_id: UUID = recorder.new_id()
+        self.root_id: UUID = self.parent.root_id if self.parent is not None else self.search_id
+        self.depth: int = self.parent.depth + 1 if self.parent is not None else 0
+        self.attempt_of = opening.attempt_of
+        self.weights = freeze(opening.weights)
+        self.top_k = opening.top_k
+        self.index_version = self.said("index_version")
+        self.embedding_model = self.said("embedding_model")
+        self.scored: list[Candidate] = []
+        self.answered = False
+        self.degraded_reason: str | None = None
+        self.vector_available: bool | None = None
+        self.receipt: Receipt = _OPEN
+        self.closed = False
+        self._flags: set[str] = set(opening.flags)
+        self._narration: Narration | None = None
+        self.trace = TraceIds()
+        self._token: contextvars.Token[Observation | None] | None = None
+        self.start_ns = (self.search_id.int >> 80) * 1_000_000  # a UUIDv7 says when it was made
+        with recorder.guard("clock"):
+            self.start_ns = recorder.clock.wall_ns()
+        self.start_ticks: int | None = None
+        self.stop_ticks: int | None = None
+
+    # --- what the retriever's own code may say -------------------------------------------------------------
+
+    def candidates(self, *candidates: Candidate) -> None:
+        """Hands over items with the score of each signal, best first. May be called more than once.
+
+        Called without any, it says that nothing was found; never called, that is unknown.
+        """
+        self.answered = True
+        self.scored.extend(candidates)
+
+    def degrade(self, reason: str, *, vector_available: bool | None = None) -> None:
+        """Says that the search did less than it should: the contract's word, and a fact about the provider."""
+        self.degraded_reason = reason
+        if vector_available is not None:
+            self.vector_available = vector_available
+
+    def declare(
+        self,
+        *,
+        weights: Mapping[str, Any] | None = None,
+        top_k: int | None = None,
+        index_version: str | None = None,
+        embedding_model: str | None = None,
+    ) -> None:
+        """States what shapes the ranking, where no extractor can read it. Declared weights win over read ones."""
+        if weights is not None:
+            self.weights = freeze(UNREADABLE)
+            with self._recorder.guard("weights"):
+                self.weights = freeze(declared(weights))
+        self.top_k = top_k if top_k is not None else self.top_k
+        self.index_version = index_version if index_version is not None else self.index_version
+        self.embedding_model = embedding_model if embedding_model is not None else self.embedding_model
+
+    def flag(self, word: str) -> None:
+        """Notes what our own recording could not do."""
+        if text := sanitise.text(word, self._flags):
+            self._flags.add(text)
+
+    # --- lifecycle, for adapters ---------------------------------------------------------------------------
+
+    @property
+    def flags(self) -> set[str]:
+        return self._flags
+
+    @property
+    def narration(self) -> Narration | None:
+        return self._narration
+
+    def said(self, name: str) -> Any:
+        """What the call says, else the code around it."""
+        value = self.opening.said.get(name)
+        return value if value is not None else getattr(self.scope, name)
+
+    @property
+    def elapsed_ns(self) -> int | None:
+        """From start to stop; None where the clock failed."""
+        if self.start_ticks is None or self.stop_ticks is None:
+            return None
+        return max(0, self.stop_ticks - self.start_ticks)
+
+    def nearest(self, ledger: object) -> Observation | None:
+        """This observation or the closest enclosing one that is still open and belongs to `ledger`."""
+        found: Observation | None = self
+        while found is not None and (found.closed or found.ledger is not ledger):
+            found = found.outer
+        return found
+
+    def enter(self, narration: Narration | None) -> None:
+        """Becomes the open search here; the clock starts as the last act."""
+        self._narration = narration
+        self._token = _open.set(self)
+        try:
+            if narration is not None:
+                with self._recorder.guard("span"):
+                    self.trace = narration.trace
+                    narration.attach()
+            with self._recorder.guard("clock"):
+                self.start_ticks = self._recorder.clock.ticks_ns()
+        except BaseException:  # Ctrl-C: this search never ran, and must not be the open one for ever
+            self.closed = True
+            self.leave()
+            raise
+
+    def stop(self) -> None:
+        """Stops the clock: what follows is our own work."""
+        if self.stop_ticks is None:
+            with self._recorder.guard("clock"):
+                self.stop_ticks = self._recorder.clock.ticks_ns()
+
+    def leave(self) -> None:
+        """Stops being the open search here. Safe from another context, and twice."""
+        token, self._token = self._token, None
+        if token is None:
+            return
+        with suppress(ValueError):  # closed from another task; `nearest` skips closed observations
+            _open.reset(token)
+        if self._narration is not None:
+            with self._recorder.guard("span"):
+                self._narration.detach()
+
+    def finish(self, returned: Iterable[Candidate] | None = None) -> Receipt:
+        """The search came back. `returned` is what its caller gets; None when `candidates` said it all."""
+        return self._close("ok", returned, None)
+
+    def fail(self, exc: BaseException) -> Receipt:
+        """The search raised, or was cancelled."""
+        return self._close("error", (), exc)
+
+    def _close(
+        self, status: Status, returned: Iterable[Candidate] | None, exc: BaseException | None
+    ) -> Receipt:
+        if not self.closed:
+            self.closed = True
+            try:
+                self.stop()
+            finally:
+                self.leave()
+            self._recorder.close(self, status, returned, exc)
+        return self.receipt
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class NullObservation:
+    """Stands where nothing is recorded: takes everything, keeps nothing, is false."""
+
+    __slots__ = ()
+    receipt = Receipt(search_id=None, status="disabled", reason="not_observed")
+    search_id = None
+
+    def candidates(self, *candidates: Candidate) -> None:
+        """Keeps nothing."""
+
+    def degrade(self, reason: str, *, vector_available: bool | None = None) -> None:
+        """Keeps nothing."""
+
+    def declare(self, **said: Any) -> None:
+        """Keeps nothing."""
+
+    def flag(self, word: str) -> None:
+        """Keeps nothing."""
+
+    def stop(self) -> None:
+        """Keeps nothing."""
+
+    def leave(self) -> None:
+        """Keeps nothing."""
+
+    def finish(self, returned: Iterable[Candidate] | None = None) -> Receipt:
+        """Gives the receipt of nothing."""
+        return self.receipt
+
+    def fail(self, exc: BaseException) -> Receipt:
+        """Gives the receipt of nothing."""
+        return self.receipt
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NULL = NullObservation()
+_OPEN = Receipt(search_id=None, status="disabled", reason="still_open")
+_open: contextvars.ContextVar[Observation | None] = contextvars.ContextVar("ragledger.open", default=None)
+
+
+def open_observation() -> Observation | None:
+    """The innermost search that is still open here, of whatever ledger."""
+    found = _open.get()
+    while found is not None and found.closed:
+        found = found.outer
+    return found
+
+
+def current() -> Observation | NullObservation:
+    """The open search, for a custom retriever that hands over its signals; a false stand-in when there is none.
+
+    Under `suppress` there is none: what a retriever says there does not belong to the search around it.
+    """
+    return (open_observation() or NULL) if not current_scope().suppressed else NULL
+
+
+def actor_of(value: Any, flags: set[str]) -> tuple[ActorKind, str | None]:
+    """`human:ana` into its kind and name. What names no known kind is `system`, never invented."""
+    if value is None:
+        return "system", None
+    words = sanitise.text(value, flags)
+    if not words:
+        return "system", None
+    kind, _, name = words.partition(":")
+    found = _ACTOR_KINDS.get(kind)
+    if found is None:
+        flags.add("unknown_actor_kind")
+        return "system", words
+    return found, name or None

@@ -1,0 +1,100 @@
+"""What the recorder needs of the outside: the smallest things, each with its promise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from .model import Record, SearchRecord
+
+__all__ = ["HitLookup", "Lookup", "Narration", "Narrator", "Sink", "SpanFacts", "TraceIds"]
+
+
+class Sink(Protocol):
+    """Takes records to where they survive the process."""
+
+    def put(self, record: Record) -> str | None:
+        """Keeps the record, fast and without the network. None when kept, else the reason of the refusal."""
+        ...
+
+
+class TraceIds(NamedTuple):
+    """The span that narrates a search, for the row. All None where there is no valid span."""
+
+    trace_id: bytes | None = None
+    span_id: bytes | None = None
+    sampled: bool | None = None
+    owner: str | None = None
+
+
+class SpanFacts(NamedTuple):
+    """What a span says at its start: sampling sees only these."""
+
+    search_id: UUID
+    framework: str
+    corpus: str | None
+    surface: str | None
+    top_k: int | None
+    start_ns: int
+
+
+class Narration(Protocol):
+    """The span of one search."""
+
+    trace: TraceIds
+
+    def attach(self) -> None:
+        """Makes the span current."""
+        ...
+
+    def detach(self) -> None:
+        """Undoes `attach`, also from another context, without a log line."""
+        ...
+
+    def close(self, record: SearchRecord, row_status: str, end_ns: int) -> None:
+        """Says how it ended. Never text, never an exception's message."""
+        ...
+
+
+class Narrator(Protocol):
+    """Tells a tracing backend about searches. What it says is never measured."""
+
+    def open(self, facts: SpanFacts) -> Narration | None:
+        """Starts the span; None when spans are suppressed."""
+        ...
+
+
+class Lookup(NamedTuple):
+    """What the database knows of a reference: no search, a search without this hit, or the hit's rank."""
+
+    search_found: bool
+    rank: int | None
+
+
+class HitLookup(Protocol):
+    """Checks a vote for a search that this process did not make."""
+
+    def find(self, search_id: UUID, *, rank: int | None, chunk_id: str | None) -> Lookup:
+        """Looks for an admitted hit.
+
+        Raises:
+            DatabaseUnavailable: it cannot be checked now.
+        """
+        ...
+
+
+class Worker(Protocol):
+    """Background work of a ledger."""
+
+    def drain(self, timeout_s: float) -> bool:
+        """Tries to have everything in the table; True when it is."""
+        ...
+
+    def stop(self, timeout_s: float) -> None:
+        """Ends the work."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Counters for a person."""
+        ...

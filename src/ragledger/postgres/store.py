@@ -1,0 +1,195 @@
+"""Landing records in the table: one transaction of binary COPYs and the writer's watermark.
+
+A record that the database refuses is found by the error's own line number and rejected alone, so that its neighbours
+land. A batch lands exactly once, whoever ships it and however often: the watermark moves in the same transaction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import psycopg
+from psycopg.types.multirange import Multirange
+from psycopg.types.range import Range
+
+from ragledger.journal.state import WriterState
+from ragledger.model import FeedbackRecord
+from ragledger.sql import named_queries
+
+from .connection import Connection
+from .rows import TABLES, Entry, RawJsonb, RawJsonbDumper, rows_of
+
+__all__ = ["Store", "WatermarkMoved"]
+
+_LINE = re.compile(r"COPY (\w+), line (\d+)")
+_LIMIT_EXCEEDED = "54"
+_Keep = Callable[[list[Entry]], None]
+
+
+class WatermarkMoved(Exception):
+    """Another shipper landed these numbers, or an earlier commit did although its answer was lost."""
+
+
+class Store:
+    """The writing side of the table on one connection."""
+
+    def __init__(self, connection: Connection, *, vote_deadline_h: float = 24.0) -> None:
+        self._connection = connection
+        self._queries = named_queries("ship")
+        self._deadline_h = vote_deadline_h
+        # Last registered for its type wins: the COPYs below hand over JSON text.
+        connection.adapters.register_dumper(RawJsonb, RawJsonbDumper)
+
+    def register(self, state: WriterState) -> int:
+        """Makes the writer known; its watermark."""
+        self._connection.execute(
+            self._queries["register_writer"],
+            {
+                "writer_id": state.writer_id,
+                "project": state.identity.project,
+                "host": state.identity.host,
+                "pid": state.pid,
+                "shipped": state.shipped,
+                "started_at": datetime.fromtimestamp(state.started_at / 1e6, tz=timezone.utc),
+            },
+        )
+        row = self._connection.execute(self._queries["watermark"], {"writer_id": state.writer_id}).fetchone()
+        return int(row[0]) if row else 0  # type: ignore[call-overload]
+
+    def land(self, state: WriterState, entries: Sequence[Entry], shipped: int, keep: _Keep) -> None:
+        """Takes in consecutive numbers that follow `shipped`; those refused by the database are rejected alone.
+
+        Args:
+            keep: gets rejected entries before their transaction commits, since then nobody reads them again.
+
+        Raises:
+            WatermarkMoved: `shipped` is not where the table is.
+            psycopg.OperationalError: the connection or the server gave up; nothing of the current part is in.
+        """
+        try:
+            self._land_together(state, entries, shipped, keep)
+        except (psycopg.Error, ValueError, TypeError, OverflowError) as exc:
+            if not _is_refusal(exc):
+                raise
+            for part in _isolated(entries, exc):
+                self.land(state, part, shipped, keep)
+                shipped = part[-1].number
+
+    def promote_pending(self) -> None:
+        """Moves votes whose search has arrived into the table, and rejects those that can no longer be right."""
+        row = self._connection.execute(self._queries["has_pending"]).fetchone()
+        if not (row and row[0]):
+            return
+        with self._connection.transaction():
+            row = self._connection.execute(self._queries["promotion_lock"]).fetchone()
+            if row and row[0]:
+                self._connection.execute(self._queries["promote"])
+                self._connection.execute(
+                    self._queries["reject_overdue"], {"deadline_s": self._deadline_h * 3600}
+                )
+
+    def report(self, state: WriterState) -> None:
+        """Refreshes the counters of a writer."""
+        self._connection.execute(self._queries["report_counters"], _counters(state))
+
+    def finish(self, state: WriterState) -> None:
+        """A dead writer's last word: nothing of it will come any more."""
+        self._connection.execute(self._queries["finish_writer"], _counters(state))
+
+    def _land_together(self, state: WriterState, entries: Sequence[Entry], shipped: int, keep: _Keep) -> None:
+        rows: dict[str, list[tuple[Any, ...]]] = {}
+        for entry in entries:
+            for table, row in rows_of(state.writer_id, entry):
+                rows.setdefault(table, []).append(row)
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.execute(
+                self._queries["advance"],
+                _counters(state)
+                | {"last": entries[-1].number, "shipped": shipped, "landed": _landed(entries)},
+            )
+            if cursor.rowcount != 1:
+                raise WatermarkMoved
+            for target in TABLES:
+                if target.name in rows:
+                    with cursor.copy(self._queries[f"copy_{target.name}"]) as copy:
+                        copy.set_types(target.types)
+                        for row in rows[target.name]:
+                            copy.write_row(row)
+            if rejected := [entry for entry in entries if entry.rejection is not None]:
+                keep(rejected)
+
+
+def _counters(state: WriterState) -> dict[str, Any]:
+    refused = RawJsonb(msgspec.json.encode(state.refused).decode())
+    return {"writer_id": state.writer_id, "attempted": state.attempted, "refused": refused}
+
+
+def _landed(entries: Sequence[Entry]) -> Multirange[int]:
+    numbers = [entry.number for entry in entries if entry.rejection is None and not entry.is_pending]
+    ranges: list[Range[int]] = []
+    start = 0
+    for index, number in enumerate(numbers):
+        if index + 1 == len(numbers) or numbers[index + 1] != number + 1:
+            ranges.append(Range(numbers[start], number + 1, "[)"))
+            start = index + 1
+    return Multirange(ranges)
+
+
+def _is_refusal(exc: BaseException) -> bool:
+    """Whether it is about a record, and not about the connection, the server or the schema.
+
+    What is no error of the database was raised while a record was encoded for it.
+    """
+    if not isinstance(exc, psycopg.Error):
+        return True
+    about_values = isinstance(exc, (psycopg.errors.DataError, psycopg.errors.IntegrityError))
+    return about_values or (exc.sqlstate or "").startswith(_LIMIT_EXCEEDED)
+
+
+def _isolated(entries: Sequence[Entry], exc: BaseException) -> list[Sequence[Entry]]:
+    """The batch in parts: the refused record alone when the error names it, else in halves.
+
+    What follows a refused record comes in halves too: where every record is refused, it would be sent over and over.
+    """
+    if len(entries) == 1:
+        return [[_refused(entries[0], exc)]]
+    index = _refused_index(entries, exc)
+    start = index + 1 if index is not None else 0
+    middle = (start + len(entries)) // 2
+    parts = [entries[start:middle], entries[middle:]]
+    if index is not None:
+        parts = [entries[:index], [_refused(entries[index], exc)], *parts]
+    return [part for part in parts if part]
+
+
+def _refused_index(entries: Sequence[Entry], exc: BaseException) -> int | None:
+    context = exc.diag.context if isinstance(exc, psycopg.Error) else None
+    match = _LINE.search(context or "")
+    if match is None:
+        return None
+    line = 0
+    for index, entry in enumerate(entries):
+        for table, _ in rows_of(_NOBODY, entry):
+            if table == match[1]:
+                line += 1
+                if line == int(match[2]):
+                    return index
+    return None
+
+
+def _refused(entry: Entry, exc: BaseException) -> Entry:
+    record = entry.record
+    orphaned = isinstance(exc, psycopg.errors.ForeignKeyViolation)
+    if orphaned and isinstance(record, FeedbackRecord) and record.checked:
+        # Its search is gone, or still in the journal of the process that this one was forked from.
+        return entry._replace(record=msgspec.structs.replace(record, checked=False))
+    reason = exc.sqlstate if isinstance(exc, psycopg.Error) and exc.sqlstate else "unencodable"
+    return entry._replace(rejection=f"database:{reason}")
+
+
+_NOBODY = UUID(int=0)

@@ -1,0 +1,319 @@
+"""From an observation to a row, then to a span: row first, each under its own guard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from . import sanitise
+from .composition import Caps, Composed, compose, compose_readable
+from .faults import error_origin, error_type, status_of
+from .guard import Guard
+from .ids import new_id
+from .model import Candidate, Receipt, Record, SearchRecord, Status
+from .observation import NULL, NullObservation, Observation, Opening, actor_of
+from .ports import Narrator, Sink, SpanFacts
+from .scope import scope as current_scope
+from .weights import UNREADABLE, epoch_of, freeze
+
+if TYPE_CHECKING:
+    from .clock import Clock
+    from .ledger import Ledger
+
+__all__ = ["KnownSearches", "Recorder"]
+
+_NOTHING = Composed((), None, None, None, None, None)
+_FAULT = Receipt(search_id=None, status="refused", reason="fault")
+
+
+class KnownSearches:
+    """The hits of this process's latest searches, for checking votes without the database. Bounded."""
+
+    def __init__(self, limit: int = 2048) -> None:
+        self._limit = limit
+        self._hits: dict[UUID, tuple[tuple[int, str | None], ...]] = {}
+
+    def remember(self, search_id: UUID, hits: tuple[tuple[int, str | None], ...]) -> None:
+        """Keeps the (rank, chunk id) pairs that may be voted on; forgets the oldest past the limit."""
+        self._hits[search_id] = hits
+        if len(self._hits) > self._limit:
+            # list() is one step under the GIL where next(iter()) is two.
+            for oldest in list(self._hits)[: len(self._hits) // 8]:
+                self._hits.pop(oldest, None)
+
+    def hits_of(self, search_id: UUID) -> tuple[tuple[int, str | None], ...] | None:
+        """None when the search is not one of ours, or forgotten."""
+        return self._hits.get(search_id)
+
+
+class Recorder:
+    """Opens and closes observations for one ledger."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        project: str,
+        sink: Sink,
+        narrator: Narrator,
+        guard: Guard,
+        clock: Clock,
+    ) -> None:
+        self.ledger = ledger
+        self.project = project
+        self.guard = guard
+        self.clock = clock
+        self.known = KnownSearches()
+        self.caps = Caps(ledger.settings.max_candidates, ledger.settings.max_admitted)
+        self.new_id: Callable[[], UUID] = new_id
+        self._sink = sink
+        self._narrator = narrator
+
+    def open(self, opening: Opening) -> Observation | NullObservation:
+        """Starts a search and makes it the open one here. False when nothing is recorded."""
+        with self.guard("open"):
+            scope = current_scope()
+            if scope.suppressed:
+                return NULL
+            observation = Observation(self, opening, scope)
+            observation.enter(self._narrate(observation))
+            return observation
+        return NULL
+
+    def skip(self, opening: Opening, reason: str) -> Receipt:
+        """Records that a retrieval was due and not called."""
+        with self.guard("open"):
+            scope = current_scope()
+            if scope.suppressed:
+                return NULL.receipt
+            observation = Observation(self, opening, scope)
+            observation.closed = True
+            self._record(observation, "skipped", _NOTHING, skip_reason=reason)
+            return observation.receipt
+        return _FAULT
+
+    def put(self, record: Record) -> str | None:
+        """Hands a record to the sink; a refusal is counted by its reason."""
+        refusal: str | None = "fault"
+        with self.guard("journal"):
+            refusal = self._sink.put(record)
+        if refusal is not None and refusal != "fault":
+            self.guard.count(f"refused:{refusal}")
+        return refusal
+
+    def close(
+        self,
+        observation: Observation,
+        status: Status,
+        returned: Iterable[Candidate] | None,
+        exc: BaseException | None,
+    ) -> None:
+        """Writes the row, then the span, then gives out the receipt."""
+        composed = _NOTHING
+        if exc is not None:
+            with self.guard("row"):
+                status = status_of(exc)
+        if observation.answered or (returned is not None and exc is None):
+            composed = self._compose(observation, returned)
+        record = self._record(observation, status, composed, exc=exc)
+        narration = observation.narration
+        if narration is not None and record is not None:
+            with self.guard("span"):
+                end_ns = observation.start_ns + (observation.elapsed_ns or 0)
+                narration.close(record, observation.receipt.status, end_ns)
+        capture = observation.scope.capture
+        if capture is not None:
+            with self.guard("capture"):
+                capture.add(observation, observation.receipt)
+
+    def _narrate(self, observation: Observation) -> Any:
+        with self.guard("span"):
+            flags: set[str] = set()  # the row flags these; the span only must not break
+            return self._narrator.open(
+                SpanFacts(
+                    observation.search_id,
+                    observation.opening.framework,
+                    _said(observation, "corpus", flags),
+                    _said(observation, "surface", flags),
+                    sanitise.count(observation.top_k, flags),
+                    observation.start_ns,
+                )
+            )
+        return None
+
+    def _compose(self, observation: Observation, returned: Iterable[Candidate] | None) -> Composed:
+        scored, flags = observation.scored, observation.flags
+        items: list[Candidate] | None = None
+        with self.guard("hits"):
+            items = list(returned) if returned is not None else None
+            return compose(scored, items, flags, self.caps)
+        flags.add("incomplete")
+        if items is not None or returned is None:
+            with self.guard("hits"):
+                return compose_readable(scored, items, flags, self.caps)
+        return _NOTHING
+
+    def _record(
+        self,
+        observation: Observation,
+        status: Status,
+        composed: Composed,
+        *,
+        exc: BaseException | None = None,
+        skip_reason: str | None = None,
+    ) -> SearchRecord | None:
+        """Hands the row to the sink. A row that cannot be made whole is made of what is ours alone."""
+        observation.receipt = _FAULT
+        record: SearchRecord | None = None
+        with self.guard("row"):
+            record = self._row(observation, status, composed, exc, skip_reason)
+        if record is None:
+            with self.guard("row"):
+                record = self._bare_row(observation, status)
+        if record is not None:
+            refusal = self.put(record)
+            with self.guard("row"):
+                observation.receipt = self._receipt(record, refusal)
+        return record
+
+    def _receipt(self, record: SearchRecord, refusal: str | None) -> Receipt:
+        if refusal is not None:
+            return Receipt(search_id=None, status="refused", reason=refusal)
+        hits = tuple([(hit.rank, hit.chunk_id) for hit in record.hits if hit.admitted])
+        self.known.remember(record.search_id, hits)
+        return Receipt(search_id=record.search_id, status="journalled", hits=hits)
+
+    def _row(
+        self,
+        observation: Observation,
+        status: Status,
+        composed: Composed,
+        exc: BaseException | None,
+        skip_reason: str | None,
+    ) -> SearchRecord:
+        flags = observation.flags
+        searched = status == "ok"
+        columns: dict[str, Any] = {
+            "skip_reason": (sanitise.text(skip_reason, flags) or "unknown") if status == "skipped" else None,
+            "error_type": sanitise.text(error_type(exc), flags) if exc is not None else None,
+            "error_origin": error_origin(exc) if exc is not None else None,
+            "degraded": observation.degraded_reason is not None,
+            "degraded_reason": sanitise.text(observation.degraded_reason, flags),
+            "vector_available": _vector_available(observation, composed, flags),
+            "latency_ms": _latency_ms(observation, flags) if status != "skipped" else None,
+            "candidate_count": composed.candidate_count if searched else None,
+            "admitted_count": composed.admitted_count if searched else None,
+            "top_candidate_score": composed.top_candidate_score,
+            "top_admitted_score": composed.top_admitted_score,
+            "signals": composed.signals,
+            "query_key": None,
+            "hits": composed.hits,
+        }
+        return SearchRecord(
+            **_place(observation),
+            **_circumstances(observation, flags),
+            **_ranking(observation, flags),
+            **columns,
+            project=self.project,
+            status=status,
+            flags=tuple(sorted(flags)),
+        )
+
+    def _bare_row(self, observation: Observation, status: Status) -> SearchRecord:
+        observation.flags.add("incomplete")
+        columns = {
+            "actor_kind": "system",
+            "weights": _UNREADABLE.json,
+            "epoch": epoch_of(_UNREADABLE, index_version=None, embedding_model=None),
+            "skip_reason": "unknown" if status == "skipped" else None,
+            "degraded": False,
+            "hits": (),
+        }
+        return SearchRecord(
+            **(_UNSAID | _place(observation) | columns),
+            project=self.project,
+            status=status,
+            flags=tuple(sorted(observation.flags)),
+        )
+
+
+# For a bare row: what it does not say is unknown.
+_UNSAID: dict[str, Any] = {
+    name: None for name in SearchRecord.__struct_fields__ if name not in {"project", "status", "flags"}
+}
+_UNREADABLE = freeze(UNREADABLE)
+
+
+def _said(observation: Observation, name: str, flags: set[str]) -> str | None:
+    """Text that the call or the code around it says; nothing is what an empty one says."""
+    return sanitise.text(observation.said(name), flags) or None
+
+
+def _place(observation: Observation) -> dict[str, Any]:
+    """Which search it is, and where it stands among others: all of it made by ourselves."""
+    parent = observation.parent
+    return {
+        "search_id": observation.search_id,
+        "started_at": observation.start_ns // 1000,
+        "framework": observation.opening.framework,
+        "parent_id": parent.search_id if parent is not None else None,
+        "root_id": observation.root_id,
+        "depth": observation.depth,
+    }
+
+
+def _circumstances(observation: Observation, flags: set[str]) -> dict[str, Any]:
+    """What adapter, call and surrounding code said."""
+    opening = observation.opening
+    actor_kind, actor_id = actor_of(observation.said("actor"), flags)
+    trace = observation.trace
+    return {
+        "corpus": _said(observation, "corpus", flags),
+        "surface": _said(observation, "surface", flags),
+        "session_id": _said(observation, "session_id", flags),
+        "actor_kind": actor_kind,
+        "actor_id": actor_id,
+        "retriever": sanitise.text(opening.retriever, flags),
+        "attempt_of": sanitise.identifier(observation.attempt_of, flags),
+        "served_from": sanitise.identifier(opening.served_from, flags),
+        "external_run_id": sanitise.text(opening.external_run_id, flags),
+        "trace_id": trace.trace_id,
+        "span_id": trace.span_id,
+        "sampled": trace.sampled,
+        "span_owner": trace.owner,
+    }
+
+
+def _ranking(observation: Observation, flags: set[str]) -> dict[str, Any]:
+    """What shaped the ranking, and the epoch."""
+    frozen = observation.weights
+    if not frozen.readable:
+        flags.add("weights_unreadable")
+    index_version = sanitise.text(observation.index_version, flags) or None
+    embedding_model = sanitise.text(observation.embedding_model, flags) or None
+    return {
+        "top_k": sanitise.count(observation.top_k, flags),
+        "weights": frozen.json,
+        "epoch": epoch_of(frozen, index_version=index_version, embedding_model=embedding_model),
+        "index_version": index_version,
+        "embedding_model": embedding_model,
+        "extractor_version": sanitise.text(frozen.extractor, flags),
+    }
+
+
+def _latency_ms(observation: Observation, flags: set[str]) -> float | None:
+    elapsed_ns = observation.elapsed_ns
+    if elapsed_ns is None:
+        flags.add("incomplete")
+        return None
+    return elapsed_ns / 1e6
+
+
+def _vector_available(observation: Observation, composed: Composed, flags: set[str]) -> bool | None:
+    """Dense retrieval answered: true; the embedding failed: false; no vector signal, or unknowable: null."""
+    said = sanitise.truth(observation.vector_available, flags)
+    if said is not None:
+        return said
+    vector = composed.signals.get("vector") if composed.signals else None
+    return True if vector is not None and vector.count else None

@@ -1,0 +1,156 @@
+"""One frozen value for every setting. The environment is read here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote
+
+import msgspec
+
+from .errors import ConfigError
+
+__all__ = ["ENVIRONMENT", "Settings", "config_home", "state_home"]
+
+ENVIRONMENT: dict[str, str] = {
+    "RAGLEDGER_DSN": "dsn: where the table is; a libpq URI or conninfo, or `embedded`",
+    "RAGLEDGER_SCHEMA": "schema: the Postgres schema (default ragledger)",
+    "RAGLEDGER_PROJECT": "project: the application's name (default OTEL_SERVICE_NAME, else `default`)",
+    "RAGLEDGER_JOURNAL_DIR": "journal_dir: where the journal lives (default under the XDG state directory)",
+    "RAGLEDGER_JOURNAL_CAP_MB": "journal_cap_mb: past this, records are refused and counted (default 2048)",
+    "RAGLEDGER_SHIP": "ship: `thread` (default) or `sidecar` (`ragledger ship --follow` does it)",
+    "RAGLEDGER_STRICT": "strict: 1 re-raises our own faults; for tests",
+    "RAGLEDGER_KEY": "key: the secret that keys every hash; the same on every host",
+    "RAGLEDGER_HOME": "base of the embedded server and of the key file",
+    "RAGLEDGER_EMBEDDED_LINGER_S": "how long the embedded server outlives its last user (default 0)",
+    "RAGLEDGER_TEST_DSN": "a server for the project's own tests instead of the embedded one",
+}
+"""Every RAGLEDGER_* name there is, with its meaning."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a ledger records. Of a search, `max_candidates` items are kept in all, and `max_admitted` hits in any case."""
+
+    dsn: str
+    schema: str = "ragledger"
+    project: str = "default"
+    journal_dir: Path | None = None
+    journal_cap_mb: int = 2048
+    ship: Literal["thread", "sidecar"] = "thread"
+    strict: bool = False
+    key: bytes | None = None
+    max_candidates: int = 50
+    max_admitted: int = 1000
+    vote_deadline_h: float = 24.0
+    exit_drain_s: float = 2.0
+
+    def __repr__(self) -> str:
+        """Without the dsn and the key: a repr ends up in logs."""
+        return f"Settings(project={self.project!r}, schema={self.schema!r}, ship={self.ship!r})"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", self.schema):
+            raise ConfigError("schema must be a plain lower-case Postgres name such as `ragledger`")
+        if self.journal_cap_mb < 1:
+            raise ConfigError(f"journal_cap_mb must be at least 1, got {self.journal_cap_mb}")
+        if self.max_candidates < 1 or self.max_admitted < 1:
+            raise ConfigError("max_candidates and max_admitted must be at least 1")
+        # What a text column does not take would cost every row. A surrogate is a byte that was not UTF-8.
+        if not re.fullmatch(r"[^\0\ud800-\udfff]{1,512}", self.project):
+            raise ConfigError("project must be a name of at most 512 characters, in UTF-8 and without NUL")
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str], **given: Any) -> Settings:
+        """Settings from arguments (those that are not None), then RAGLEDGER_*, then OpenTelemetry's own names.
+
+        Raises:
+            ConfigError: an unknown RAGLEDGER_* name, a value of the wrong form, or no dsn at all.
+        """
+        unknown = sorted(
+            name for name in environ if name.startswith("RAGLEDGER_") and name not in ENVIRONMENT
+        )
+        if unknown:
+            known = ", ".join(ENVIRONMENT)
+            raise ConfigError(f"unknown setting {unknown[0]} in the environment; known are {known}")
+        values: dict[str, Any] = _from_environ(environ)
+        values.update({name: value for name, value in given.items() if value is not None})
+        values.setdefault("project", _service_name(environ))
+        if not values.get("dsn"):
+            raise ConfigError(
+                "no database given: set RAGLEDGER_DSN, or pass dsn='postgresql://...' or dsn='embedded'"
+            )
+        if isinstance(key := values.get("key"), str):
+            values["key"] = key.encode("utf-8", "surrogateescape")
+        try:
+            return msgspec.convert(values, cls, dec_hook=_path)
+        except msgspec.ValidationError as exc:
+            # It names a field and types; a value only of those that are one of a few words.
+            raise ConfigError(f"a setting cannot be used: {exc}") from None
+
+
+_TEXTS = {
+    "RAGLEDGER_DSN": "dsn",
+    "RAGLEDGER_SCHEMA": "schema",
+    "RAGLEDGER_PROJECT": "project",
+    "RAGLEDGER_SHIP": "ship",
+    "RAGLEDGER_KEY": "key",
+}
+
+
+def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, field in _TEXTS.items():
+        if text := environ.get(name):
+            values[field] = text
+    if text := environ.get("RAGLEDGER_JOURNAL_DIR"):
+        values["journal_dir"] = Path(text)
+    if text := environ.get("RAGLEDGER_JOURNAL_CAP_MB"):
+        if not text.isdecimal():
+            raise ConfigError("RAGLEDGER_JOURNAL_CAP_MB must be a whole number of megabytes")
+        values["journal_cap_mb"] = int(text)
+    if text := environ.get("RAGLEDGER_STRICT"):
+        if text not in {"0", "1"}:
+            raise ConfigError("RAGLEDGER_STRICT must be 0 or 1")
+        values["strict"] = text == "1"
+    return values
+
+
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path and isinstance(value, (str, Path)):
+        return Path(value)
+    raise ValueError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+
+
+def _service_name(environ: Mapping[str, str]) -> str:
+    """As OpenTelemetry's SDK reads it: values are percent-encoded, the last of a name wins."""
+    if name := environ.get("OTEL_SERVICE_NAME"):
+        return name
+    pairs = [pair.partition("=") for pair in environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(",")]
+    named = [unquote(value.strip()) for name, _, value in pairs if name.strip() == "service.name"]
+    return (named or [""])[-1] or "default"
+
+
+def state_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where journals live: one directory per target below it. Raises ConfigError when nothing says where."""
+    if home := environ.get("RAGLEDGER_HOME"):
+        return Path(home) / "journal"
+    return _base(environ, "XDG_STATE_HOME", ".local/state") / "ragledger"
+
+
+def config_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the key file lives. Raises ConfigError when nothing says where."""
+    if home := environ.get("RAGLEDGER_HOME"):
+        return Path(home)
+    return _base(environ, "XDG_CONFIG_HOME", ".config") / "ragledger"
+
+
+def _base(environ: Mapping[str, str], name: str, below_home: str) -> Path:
+    if base := environ.get(name):
+        return Path(base)
+    try:
+        return Path.home() / below_home
+    except RuntimeError:  # a user id without a name, as in some containers, and no HOME
+        raise ConfigError("this user has no home directory: set RAGLEDGER_HOME") from None

@@ -1,0 +1,186 @@
+"""The span of a search, by the OpenTelemetry API alone. Narration: nothing is ever measured from it.
+
+Attribute names are literals here and nowhere else: the GenAI conventions have left the published packages and are
+still in development. No text: no query, no chunk, no exception message, no status description.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider
+
+from .model import SearchRecord
+from .ports import Narration, SpanFacts, TraceIds
+
+__all__ = ["ATTRIBUTES", "OtelNarrator", "quietly"]
+
+SPAN_NAME = "retrieval"
+SCOPE_NAME = "ragledger"
+
+OPERATION = "gen_ai.operation.name"
+DATA_SOURCE = "gen_ai.data_source.id"
+TOP_K = "gen_ai.retrieval.top_k"
+ERROR_TYPE = "error.type"
+OPENINFERENCE_KIND = "openinference.span.kind"
+SEARCH_ID = "ragledger.search.id"
+PARENT_ID = "ragledger.search.parent_id"
+SURFACE = "ragledger.surface"
+FRAMEWORK = "ragledger.framework"
+EPOCH = "ragledger.weights.epoch"
+WEIGHT_VECTOR = "ragledger.weights.vector"
+WEIGHT_LEXICAL = "ragledger.weights.lexical"
+WEIGHT_THRESHOLD = "ragledger.weights.threshold"
+CANDIDATES = "ragledger.candidate.count"
+ADMITTED = "ragledger.admitted.count"
+HITS = "ragledger.hit.count"
+DEGRADED = "ragledger.degraded"
+DEGRADED_REASON = "ragledger.degraded.reason"
+ROW_STATUS = "ragledger.row.status"
+
+ATTRIBUTES = frozenset(
+    {
+        OPERATION, DATA_SOURCE, TOP_K, ERROR_TYPE, OPENINFERENCE_KIND, SEARCH_ID, PARENT_ID, SURFACE, FRAMEWORK,
+        EPOCH, WEIGHT_VECTOR, WEIGHT_LEXICAL, WEIGHT_THRESHOLD, CANDIDATES, ADMITTED, HITS, DEGRADED,
+        DEGRADED_REASON, ROW_STATUS,
+    }
+)  # fmt: skip
+"""Every attribute that a span of ours can carry; a test fails on any other."""
+
+_SUPPRESSED: object = True
+_WEIGHTS = {"vector": WEIGHT_VECTOR, "lexical": WEIGHT_LEXICAL, "threshold": WEIGHT_THRESHOLD}
+# The key of the API, made anew per process, and the older plain one: instrumentations look at either.
+_SUPPRESSION_KEYS = (
+    getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation"),
+    "suppress_instrumentation",
+)
+
+
+class OtelNarrator:
+    """Starts a span per search; a provider set later is picked up, and without one it costs almost nothing."""
+
+    def __init__(self, provider: TracerProvider | None = None) -> None:
+        self._uses_global = provider is None
+        self._tracer: Tracer = trace.get_tracer(SCOPE_NAME, _version(), tracer_provider=provider)
+
+    def open(self, facts: SpanFacts) -> Narration | None:
+        """The span, not yet current. None under suppression (the row has its own switch), and with nothing to tell."""
+        if self._uses_global and _nobody_traces():
+            return None
+        current = otel_context.get_current()
+        if current.get(_SUPPRESSION_KEYS[0]) or current.get(_SUPPRESSION_KEYS[1]):
+            return None
+        attributes: dict[str, str | int] = {
+            OPERATION: "retrieval",
+            OPENINFERENCE_KIND: "RETRIEVER",
+            SEARCH_ID: str(facts.search_id),
+            FRAMEWORK: facts.framework,
+        }
+        if facts.corpus is not None:
+            attributes[DATA_SOURCE] = facts.corpus
+        if facts.surface is not None:
+            attributes[SURFACE] = facts.surface
+        if facts.top_k is not None:
+            attributes[TOP_K] = facts.top_k
+        span = self._tracer.start_span(
+            SPAN_NAME, kind=SpanKind.INTERNAL, attributes=attributes, start_time=facts.start_ns
+        )
+        return _SpanNarration(span)
+
+
+def _version() -> str | None:
+    try:
+        return version("ragledger")
+    except PackageNotFoundError:  # the source tree on a path, not installed
+        return None
+
+
+def _nobody_traces() -> bool:
+    """No provider here, and no trace that came with the request: its ids would still belong in the row."""
+    provider = trace.get_tracer_provider()
+    return isinstance(provider, trace.ProxyTracerProvider) and trace.get_current_span() is trace.INVALID_SPAN
+
+
+class _SpanNarration:
+    __slots__ = ("_span", "_token", "trace")
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+        self._token: object | None = None
+        found = span.get_span_context()
+        self.trace = (
+            TraceIds(
+                found.trace_id.to_bytes(16, "big"),
+                found.span_id.to_bytes(8, "big"),
+                found.trace_flags.sampled,
+                "ours" if span.is_recording() else None,
+            )
+            if found.is_valid
+            else TraceIds()
+        )
+
+    def attach(self) -> None:
+        self._token = otel_context.attach(trace.set_span_in_context(self._span))
+
+    def detach(self) -> None:
+        token, self._token = self._token, None
+        if isinstance(token, contextvars.Token):
+            # otel_context.detach would log an error with a traceback when a cancelled coroutine is closed from
+            # another context; there is nothing to undo there.
+            try:
+                token.var.reset(token)
+            except ValueError:
+                return
+
+    def close(self, record: SearchRecord, row_status: str, end_ns: int) -> None:
+        span = self._span
+        if span.is_recording():
+            span.set_attributes(_closing_attributes(record, row_status))
+            if record.status == "error":
+                span.set_status(Status(StatusCode.ERROR))
+        span.end(end_time=end_ns)
+
+
+def _closing_attributes(record: SearchRecord, row_status: str) -> Mapping[str, str | int | float | bool]:
+    attributes: dict[str, str | int | float | bool] = {
+        # Set again: the SDK drops the oldest attributes past its limit, and back ends type the span by this one.
+        OPENINFERENCE_KIND: "RETRIEVER",
+        ROW_STATUS: row_status,
+        EPOCH: record.epoch,
+        DEGRADED: record.degraded,
+        HITS: len(record.hits),
+    }
+    optional = {
+        PARENT_ID: str(record.parent_id) if record.parent_id is not None else None,
+        CANDIDATES: record.candidate_count,
+        ADMITTED: record.admitted_count,
+        DEGRADED_REASON: record.degraded_reason,
+        ERROR_TYPE: record.error_type,
+        TOP_K: record.top_k,
+    }
+    attributes.update({name: value for name, value in optional.items() if value is not None})
+    effective = json.loads(record.weights)["effective"]
+    for name, attribute in _WEIGHTS.items():
+        value = effective.get(name)
+        if isinstance(value, (int, float)):
+            attributes[attribute] = float(value)
+    return attributes
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Our own SQL makes no spans."""
+    current = otel_context.get_current()
+    for key in _SUPPRESSION_KEYS:
+        current = otel_context.set_value(key, _SUPPRESSED, current)
+    token = otel_context.attach(current)
+    try:
+        yield
+    finally:
+        otel_context.detach(token)

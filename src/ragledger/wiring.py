@@ -1,0 +1,181 @@
+"""The composition root: builds a ledger from settings. The only place that knows every part."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .clock import SystemClock
+from .errors import ConfigError
+from .guard import Guard
+from .journal.directory import target_of
+from .journal.journal import Journal
+from .keys import load_key
+from .ledger import Ledger
+from .parts import Parts
+from .settings import Settings, config_home, state_home
+from .shipper import Shipper, ShipperThread
+from .spans import OtelNarrator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from opentelemetry.trace import TracerProvider
+
+    from .embedded import EmbeddedServer
+    from .ports import Lookup
+    from .postgres.connection import Connection
+    from .postgres.lookup import PostgresLookup
+
+__all__ = ["Target", "open", "target_from"]
+
+_logger = logging.getLogger(__name__)
+
+
+class Target:
+    """Where the table is: a dsn that the driver takes, and the journal directory that belongs to it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.schema = settings.schema
+        self.release: Callable[[], None] = lambda: None
+        self._server: EmbeddedServer | None = None
+        self.dsn = settings.dsn
+        if settings.dsn == "embedded":
+            self._embed()
+        base = settings.journal_dir or state_home(os.environ)
+        try:
+            name = target_of(self.dsn, settings.schema, os.environ)
+        except ValueError:
+            raise ConfigError("the dsn is a URI that cannot be read") from None
+        self.journal_dir: Path = base / name
+
+    def connect(
+        self, *, role: str | None = "ragledger_writer", statement_timeout_s: float = 30.0
+    ) -> Connection:
+        """A checked connection: the schema fits this release.
+
+        Raises:
+            DatabaseUnavailable, SchemaError, EmbeddedError
+        """
+        from .postgres.connection import connect
+        from .schema import check
+
+        if self._server is not None:
+            self._server.ensure()  # a forked child holds no lease, and a killed server does not come back by itself
+        connection = connect(self.dsn, self.schema, role=role, statement_timeout_s=statement_timeout_s)
+        try:
+            check(connection, self.schema)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _embed(self) -> None:
+        from .embedded import EmbeddedServer
+        from .postgres.connection import connect
+        from .schema import apply
+
+        self._server = server = EmbeddedServer.acquire()
+        self.release = server.release
+        self.dsn = server.dsn
+        try:
+            with connect(self.dsn, self.schema) as connection:
+                apply(connection, self.schema)
+        except BaseException:
+            server.release()
+            raise
+
+
+def target_from(**given: Any) -> Target:
+    """The target that arguments and environment name. Raises ConfigError, EmbeddedError."""
+    return Target(Settings.from_env(os.environ, **given))
+
+
+def open(
+    dsn: str | None = None,
+    *,
+    name: str = "default",
+    tracer_provider: TracerProvider | None = None,
+    **settings: Any,
+) -> Ledger:
+    """Opens a ledger. Needs no database to be up: records wait in the journal until there is one.
+
+    Args:
+        dsn: a libpq URI or conninfo, or `embedded`; default RAGLEDGER_DSN.
+        name: how marked retrievers find this ledger again in another process.
+        tracer_provider: default the global one, now or once it is set.
+        settings: any field of `Settings`, such as project, ship, journal_dir, strict.
+
+    Raises:
+        ConfigError: a setting cannot be used, or no database was named.
+        EmbeddedError: the embedded server could not be started.
+    """
+    target = target_from(dsn=dsn, **settings)
+    try:
+        return _assemble(target, name, tracer_provider)
+    except BaseException:
+        target.release()
+        raise
+
+
+def _assemble(target: Target, name: str, tracer_provider: TracerProvider | None) -> Ledger:
+    chosen = target.settings
+    guard = Guard(strict=chosen.strict)
+    journal = Journal(
+        target.journal_dir, project=chosen.project, cap_bytes=chosen.journal_cap_mb * 1024 * 1024
+    )
+    parts = Parts(
+        project=chosen.project,
+        guard=guard,
+        journal=journal,
+        thread=_thread(journal, target),
+        lookup=_LazyLookup(target),
+        key=load_key(chosen.key, config_home(os.environ)),
+        narrator=OtelNarrator(tracer_provider),
+        clock=SystemClock(),
+        remake=lambda parts: _remake(parts, target),
+        release=lambda: _release(parts, target),
+    )
+    journal.on_open = lambda: parts.thread.start()
+    journal.prepare()
+    return Ledger(chosen, parts, name=name)
+
+
+def _thread(journal: Journal, target: Target) -> ShipperThread:
+    def make() -> Shipper:
+        return Shipper(target.journal_dir, target.connect, vote_deadline_h=target.settings.vote_deadline_h)
+
+    return ShipperThread(journal, make if target.settings.ship == "thread" else None)
+
+
+def _remake(parts: Parts, target: Target) -> None:
+    parts.thread = _thread(parts.journal, target)
+    parts.lookup = _LazyLookup(target)
+
+
+def _release(parts: Parts, target: Target) -> None:
+    if isinstance(parts.lookup, _LazyLookup):
+        parts.lookup.close()
+    target.release()
+
+
+class _LazyLookup:
+    """Brings the driver in at the first vote that needs it."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._lookup: PostgresLookup | None = None
+
+    def find(self, search_id: Any, *, rank: int | None, chunk_id: str | None) -> Lookup:
+        if self._lookup is None:
+            from .postgres.lookup import PostgresLookup
+
+            self._lookup = PostgresLookup(self._target.dsn, self._target.schema)
+        return self._lookup.find(search_id, rank=rank, chunk_id=chunk_id)
+
+    def close(self) -> None:
+        if self._lookup is not None:
+            self._lookup.close()
