@@ -1,0 +1,81 @@
+"""Every retriever of the process, watched: by hand, or without a line of code under `opentelemetry-instrument`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
+
+if TYPE_CHECKING:
+    from ragledger import Ledger
+
+__all__ = ["LangChainInstrumentor"]
+
+_logger = logging.getLogger(__name__)
+
+
+class LangChainInstrumentor(BaseInstrumentor):  # type: ignore[misc]
+    """Records the searches of all retrievers in one ledger.
+
+    A retriever that is observed by itself is recorded in its own ledger too, and once where the two are the same.
+    """
+
+    _ledger: Ledger | None = None
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        """What has to be installed for this to make sense."""
+        return ("langchain-core >= 1.7",)
+
+    def instrument(self, **kwargs: Any) -> Any:
+        """Starts. `ledger=` says where to; without it the environment does, as for `ragledger.open()`."""
+        result = super().instrument(**kwargs)
+        if self._ledger is None:
+            # Disabled for want of a ledger, say: a later call that brings one must not be refused.
+            self._is_instrumented_by_opentelemetry = False
+        return result
+
+    def _instrument(self, **kwargs: Any) -> None:
+        # Nothing leaves here: what OpenTelemetry's loader sees raised ends all later instrumentations.
+        try:
+            from . import wrap
+
+            ledger = kwargs.get("ledger") or _from_environment(kwargs.get("tracer_provider"))
+            wrap.watch(ledger)
+        except Exception as exc:  # noqa: BLE001  API drift, no database setting, anything: the application goes on
+            _disabled(kwargs.get("ledger"), exc)
+        else:
+            self._ledger = ledger
+
+    def _uninstrument(self, **kwargs: Any) -> None:
+        from . import wrap
+
+        ledger, self._ledger = self._ledger, None
+        if ledger is not None:
+            wrap.unwatch(ledger)
+
+
+def _from_environment(tracer_provider: Any) -> Ledger:
+    """The ledger that the process watches with already, else one that the environment describes."""
+    import ragledger
+
+    from . import wrap
+
+    watching = wrap.watched_by()
+    return watching[0] if watching else ragledger.open(tracer_provider=tracer_provider)
+
+
+def _disabled(ledger: Ledger | None, exc: Exception) -> None:
+    """One warning, and a count where there is somebody to keep it."""
+    _logger.warning("ragledger: LangChain is not observed (%s)", _summary(exc))
+    if ledger is not None:
+        faults = ledger.guard.faults
+        faults["adapter_disabled"] = faults.get("adapter_disabled", 0) + 1
+
+
+def _summary(exc: Exception) -> str:
+    """Our own errors are written for people and quote nothing; of others, the type."""
+    from ragledger import RagledgerError
+
+    return str(exc) if isinstance(exc, RagledgerError) else type(exc).__name__

@@ -1,0 +1,247 @@
+"""One call of a retriever as one search per ledger: who records, under which marks, and how it ended.
+
+Runs in the caller's thread before and after every retriever call. `begin` never raises; what it gives back
+never does either, unless a ledger is strict.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from ragledger import sanitise
+from ragledger.observation import Observation, Opening, open_observation
+from ragledger.registry import ledger_named
+from ragledger.scope import entered, scope
+from ragledger.weights import UNREADABLE, declared
+
+from .extract import Translator
+from .installed import distinct, mark_of
+from .marks import LEDGER, WEIGHTS, said_by, said_for_call
+from .weights import Call, Reading, read
+
+if TYPE_CHECKING:
+    from ragledger import Ledger
+
+    from .installed import State
+
+__all__ = ["Search", "begin"]
+
+_logger = logging.getLogger(__name__)
+_EMBEDDING_CALLS = frozenset({"embed_query", "aembed_query"})
+_TOP_K_NAMES = ("top_k", "k", "limit", "similarity_top_k")
+_NOTHING: Mapping[str, Any] = {}
+_MOST_WARNINGS = 100
+_missing: set[str] = set()
+
+
+class _Opening(Opening, frozen=True, kw_only=True):
+    """Remembers which call it is, so that an `ainvoke` that calls `self.invoke` is one search."""
+
+    instance: Any
+    input: Any
+
+
+class _Invocation(NamedTuple):
+    retriever: Any
+    input: Any
+    call: Call
+    marks: Mapping[str, Any]
+    said: Mapping[str, Any]
+
+
+class Search:
+    """The open searches of one call, one per ledger: nearly always one."""
+
+    __slots__ = ("_dense", "_opened", "_scope")
+
+    def __init__(self, within: AbstractContextManager[None] | None, *, dense: bool) -> None:
+        self._opened: list[tuple[Ledger, Observation]] = []
+        self._scope = within
+        self._dense = dense
+
+    def open(self, ledger: Ledger, opening: Opening) -> None:
+        """Starts the search in one more ledger."""
+        observation = ledger.recorder.open(opening)
+        if isinstance(observation, Observation):
+            self._opened.append((ledger, observation))
+
+    def abandon(self) -> None:
+        """It could not be started (Ctrl-C, or a fault under a strict ledger): leaves nothing open."""
+        for _, observation in reversed(self._opened):
+            observation.closed = True
+            observation.leave()
+        self._leave_scope()
+
+    def finish(self, result: Any) -> None:
+        """The retriever gave this to its caller."""
+        for _, observation in self._opened:
+            observation.stop()
+        try:
+            for ledger, observation in reversed(self._opened):
+                if self._dense and observation.vector_available is None:
+                    observation.vector_available = True
+                _finish(ledger, observation, result)
+        finally:
+            self._leave_scope()
+
+    def fail(self, exc: BaseException) -> None:
+        """The retriever raised, or was cancelled."""
+        for _, observation in self._opened:
+            observation.stop()
+        failed_embedding = self._dense and _in_embedding(exc)
+        try:
+            for _, observation in reversed(self._opened):
+                if failed_embedding and observation.vector_available is None:
+                    observation.vector_available = False
+                observation.fail(exc)
+        finally:
+            self._leave_scope()
+
+    def _leave_scope(self) -> None:
+        if self._scope is not None:
+            self._scope.__exit__(None, None, None)
+
+
+def _finish(ledger: Ledger, observation: Observation, result: Any) -> None:
+    translator = Translator(ledger, scored=bool(observation.scored))
+    candidates = None  # what cannot be read is unknown, not empty
+    try:
+        with ledger.guard("langchain.extract"):
+            candidates = translator.candidates(result)
+    finally:
+        observation.flags.update(translator.flags)
+        observation.finish(candidates)
+
+
+def _in_embedding(exc: BaseException) -> bool:
+    """Whether the exception came out of a call that embeds the query: then dense retrieval had no answer."""
+    trace = exc.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_name in _EMBEDDING_CALLS:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def begin(
+    state: State, me: Any, name: str, retriever: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Search | None:
+    """Opens the searches of this call; None when nobody observes it, or when another wrapper records it.
+
+    An override that calls `super()` goes through two wrappers: the one that the class resolves to records, and the
+    other passes through. Where the class resolves to a function that we never saw, the one that is reached does.
+    """
+    ledgers: tuple[Ledger, ...] = ()
+    asked = args[0] if args else kwargs.get("input", kwargs)
+    with state.guard("langchain.begin"):
+        ledgers = _observers(state, me, name, retriever, asked)
+    if not ledgers:
+        return None
+    with ledgers[0].guard("langchain.begin"):
+        said = said_for_call(args[1] if len(args) > 1 else kwargs.get("config"))
+        call = Call(_own_arguments(kwargs) if kwargs else _NOTHING, name == "ainvoke")
+        return _open(ledgers, _Invocation(retriever, asked, call, _marks(retriever), said))
+    return None
+
+
+def _observers(state: State, me: Any, name: str, retriever: Any, asked: Any) -> tuple[Ledger, ...]:
+    """The ledgers that get this call; none when another wrapper of the same search records it."""
+    resolved = getattr(type(retriever), name)
+    if resolved is not me and (mark := mark_of(resolved)) is not None and mark.wrapper is not me:
+        return ()
+    enclosing = open_observation()
+    ledgers = _ledgers(state, _marks(retriever).get(LEDGER), enclosing)
+    if not ledgers or scope().suppressed:
+        return ()
+    if enclosing is not None:
+        opening = enclosing.opening
+        if type(opening) is _Opening and opening.instance is retriever and opening.input is asked:
+            return ()
+    return ledgers
+
+
+def _marks(retriever: Any) -> Mapping[str, Any]:
+    metadata = getattr(retriever, "metadata", None)
+    return metadata if isinstance(metadata, dict) else _NOTHING
+
+
+def _own_arguments(kwargs: dict[str, Any]) -> Mapping[str, Any]:
+    """What the call says to the retriever itself. The query is nobody's business."""
+    return {key: value for key, value in kwargs.items() if key not in {"input", "config"}}
+
+
+def _ledgers(state: State, name: str | None, enclosing: Observation | None) -> tuple[Ledger, ...]:
+    """The instrumentor's ledgers, and the retriever's own, or else those of the searches that it runs inside of."""
+    everywhere = state.everywhere
+    if name is not None:
+        own = ledger_named(name)
+        if own is not None:
+            return distinct((own, *everywhere)) if everywhere else (own,)
+        _warn_once(name)
+    if enclosing is None:
+        return everywhere
+    found = list(everywhere)
+    outer: Observation | None = enclosing
+    while outer is not None:
+        if not outer.closed:
+            found.append(outer.ledger)
+        outer = outer.outer
+    return distinct(found)
+
+
+def _warn_once(name: str) -> None:
+    if name not in _missing and len(_missing) < _MOST_WARNINGS:
+        _missing.add(name)
+        _logger.warning(
+            "ragledger: a retriever is marked for ledger %s, which is not open in this process", name
+        )
+
+
+def _open(ledgers: tuple[Ledger, ...], invocation: _Invocation) -> Search | None:
+    reading = _read(ledgers[0], invocation)
+    said = invocation.said
+    opening = _Opening(
+        framework="langchain",
+        retriever=type(invocation.retriever).__name__,
+        weights=reading.weights,
+        top_k=reading.top_k,
+        said={**said_by(invocation.marks), **said} if invocation.marks else said,
+        external_run_id=_run_id(invocation.call.kwargs.get("run_id")),
+        instance=invocation.retriever,
+        input=invocation.input,
+    )
+    # What the config of a call says holds for everything below it, as `ragledger.context` does.
+    within = entered(dict(said)) if said else None
+    if within is not None:
+        within.__enter__()
+    search = Search(within, dense=reading.dense)
+    try:
+        for ledger in ledgers:
+            search.open(ledger, opening)
+    except BaseException:
+        search.abandon()
+        raise
+    return search
+
+
+def _read(ledger: Ledger, invocation: _Invocation) -> Reading:
+    """The weights in force, declared ones first. What cannot be read is said to be unreadable."""
+    with ledger.guard("langchain.weights"):
+        reading = read(invocation.retriever, invocation.call)
+        stated = invocation.marks.get(WEIGHTS)
+        if stated is None:
+            return reading
+        top_k = next((stated[key] for key in _TOP_K_NAMES if key in stated), reading.top_k)
+        return Reading(declared(dict(stated)), top_k, reading.dense)
+    return Reading(UNREADABLE)
+
+
+def _run_id(given: Any) -> str | None:
+    """The `run_id` of the call. One in the config does not count: retrievers ignore it."""
+    if given is None:
+        return None
+    return str(given) if isinstance(given, UUID) else sanitise.text(given, set())
