@@ -1,0 +1,116 @@
+"""From what a retriever returned to candidates: ids and scores as they are at this moment, no text.
+
+LlamaIndex hands out live objects (QueryFusionRetriever rewrites its members' scores in place), so everything is
+read synchronously when the call ends. An item that cannot be read keeps its rank and costs nothing but itself.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from llama_index.core.schema import NodeRelationship
+
+from ragledger.model import Candidate, IdSource, ScoreKind
+
+if TYPE_CHECKING:
+    from ragledger import Ledger
+    from ragledger.observation import Observation
+
+__all__ = ["candidates"]
+
+_SOURCE = NodeRelationship.SOURCE
+_UNREADABLE = Candidate(None, score_source="unreadable")
+
+
+def candidates(
+    result: Any, observation: Observation, score_kind: ScoreKind | None
+) -> tuple[list[Candidate] | None, bool]:
+    """What the caller gets, in its order, and whether all of it could be read.
+
+    Only a list or a tuple is walked: anything else is the application's to iterate, and unknown to us.
+    """
+    found: list[Candidate] = []
+    if not isinstance(result, (list, tuple)):
+        return None, False
+    ledger: Ledger = observation.ledger
+    # Where the retriever's own code has handed scores over, "unavailable" would be false.
+    reader = _Reader(ledger, score_kind, None if observation.scored else "unavailable")
+    complete = True
+    items = iter(tuple(result))
+    while True:
+        with ledger.guard("llama_index.extract"):
+            for item in items:
+                found.append(reader.candidate(item))
+            return found, complete
+        found.append(_UNREADABLE)
+        complete = False
+
+
+class _Reader:
+    """Reads the nodes of one search by the settings of its ledger."""
+
+    __slots__ = (
+        "_chunk_id_key",
+        "_document_id_keys",
+        "_ledger",
+        "_no_score",
+        "_score_kind",
+        "_source_kind_key",
+    )
+
+    def __init__(self, ledger: Ledger, score_kind: ScoreKind | None, no_score: str | None) -> None:
+        self._ledger = ledger
+        self._chunk_id_key = ledger.chunk_id_key
+        self._document_id_keys = ledger.document_id_keys
+        self._source_kind_key = ledger.source_kind_key
+        self._score_kind = score_kind
+        self._no_score = no_score
+
+    def candidate(self, item: Any) -> Candidate:
+        node = getattr(item, "node", item)
+        score = getattr(item, "score", None)
+        chunk_id = node.node_id
+        id_source: IdSource = "framework"
+        if self._chunk_id_key or type(chunk_id) is not str or not chunk_id:
+            chunk_id, id_source = self._chunk_id(node)
+        return Candidate(
+            chunk_id,
+            self._document_id(node),
+            score=score,
+            score_kind=self._score_kind if score is not None else None,
+            score_source="node.score" if score is not None else self._no_score,
+            chunk_id_source=id_source,
+            source_kind=_as_id(node.metadata.get(self._source_kind_key)) if self._source_kind_key else None,
+        )
+
+    def _chunk_id(self, node: Any) -> tuple[str | None, IdSource]:
+        """The configured metadata key first: LlamaIndex gives every node an id, often a new one on each run."""
+        if self._chunk_id_key and (given := _as_id(node.metadata.get(self._chunk_id_key))):
+            return given, "metadata"
+        if own := _as_id(node.node_id):
+            return own, "framework"
+        return self._ledger.derive_id(node.get_content()), "derived"
+
+    def _document_id(self, node: Any) -> str | None:
+        """The document that the node came from; without that relation, the first configured metadata key."""
+        relations = getattr(node, "relationships", None)
+        if relations:
+            found = getattr(relations.get(_SOURCE), "node_id", None)
+            if type(found) is str or (found := _as_id(found)):
+                return found
+        if metadata := getattr(node, "metadata", None):
+            for key in self._document_id_keys:
+                if found := _as_id(metadata.get(key)):
+                    return found
+        return None
+
+
+def _as_id(value: Any) -> str | None:
+    """An id as text. Only what is made to be an id: the text of a list or a mapping could be anything."""
+    if type(value) is str:
+        return value
+    if isinstance(value, bool):
+        return None
+    return str(value) if isinstance(value, (str, UUID, Integral)) else None

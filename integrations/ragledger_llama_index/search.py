@@ -1,0 +1,202 @@
+"""The open searches of LlamaIndex: one entry per retriever call, from the span's enter to its exit or drop.
+
+One call may be recorded by several ledgers. An entry without observations stands for a `super()` call inside a
+search that is already recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from ragledger.guard import Guard
+from ragledger.model import Candidate
+from ragledger.observation import Observation, Opening, open_observation
+from ragledger.weights import UNREADABLE
+
+from . import extract, weights
+from .marks import Mark, own_marks, said_with_tags
+from .weights import UNREAD, Reading
+
+if TYPE_CHECKING:
+    from ragledger import Ledger
+
+__all__ = ["Search", "Searches"]
+
+_NOTHING_SAID: Mapping[str, Any] = {}
+_UNREADABLE = Reading(weights=UNREADABLE)
+
+
+class Search:
+    """One call of a retriever, as it is being recorded."""
+
+    __slots__ = ("dense_answered", "embedding_failed", "instance", "observations", "query", "reading")
+
+    def __init__(self, instance: Any, query: Any) -> None:
+        self.instance = instance
+        self.query = query
+        self.observations: list[Observation] = []
+        self.reading = UNREAD
+        self.embedding_failed = False
+        self.dense_answered = False
+
+
+class Searches:
+    """Opens and closes searches. Every entry is removed when its span exits or drops."""
+
+    def __init__(self) -> None:
+        self.guard = Guard()  # for what happens before a ledger is known
+        # Sections are reusable, and looking one up costs as much as entering it.
+        self.entering = self.guard("llama_index.enter")
+        self.leaving = self.guard("llama_index.exit")
+        self._managing = self.guard("llama_index.manager")
+        self.fallback: Callable[[], Ledger | None] | None = None
+        self.open: dict[str, Search] = {}
+        self._by_id: dict[UUID, Search] = {}
+        self._failing: set[Search] = set()
+
+    def enter(
+        self,
+        span_id: str,
+        parent_span_id: str | None,
+        instance: Any,
+        query: Any,
+        tags: Mapping[str, Any] | None,
+    ) -> Search | None:
+        """Opens the search in every ledger that it belongs to; None when it belongs to none."""
+        if parent_span_id is not None:
+            above = self.open.get(parent_span_id)
+            if above is not None and above.instance is instance and above.query is query:
+                # The override called `super()`: the same search.
+                self.open[span_id] = Search(instance, query)
+                return None
+        marks = self._marks(instance)
+        if not marks:
+            return None
+        search = Search(instance, query)
+        search.reading = _UNREADABLE
+        with marks[0].ledger.guard("llama_index.weights"):
+            search.reading = weights.read(instance)
+        self.open[span_id] = search
+        for mark in marks:
+            observation = mark.ledger.recorder.open(
+                Opening(
+                    framework="llama_index",
+                    retriever=type(instance).__name__,
+                    weights=search.reading.weights,
+                    top_k=search.reading.top_k,
+                    said=said_with_tags(mark.said, tags),
+                )
+            )
+            if isinstance(observation, Observation):
+                search.observations.append(observation)
+                self._by_id[observation.search_id] = search
+        return search
+
+    def restart(self, span_id: str) -> None:
+        """Starts the clock again: what other handlers did since is not the search."""
+        search = self.open.get(span_id)
+        if search is not None:
+            for observation in search.observations:
+                observation.start_ticks = observation.ledger.recorder.clock.ticks_ns()
+
+    def stop(self, span_id: str) -> None:
+        """Stops the clock: what other handlers do from here on is not the search."""
+        search = self.open.get(span_id)
+        if search is not None:
+            for observation in search.observations:
+                observation.stop()
+
+    def exit(self, span_id: str, result: Any) -> None:
+        """The call came back."""
+        search = self._leave(span_id)
+        if search is None:
+            return
+        if hasattr(result, "__await__"):
+            self._abandon(search)
+            return
+        reading = search.reading
+        search.dense_answered = search.dense_answered or bool(reading.dense)
+        for observation in search.observations:
+            self._say_vector(observation, search)
+            returned: list[Candidate] | None = None
+            complete = False
+            try:
+                with observation.ledger.guard("llama_index.extract"):
+                    returned, complete = extract.candidates(result, observation, reading.score_kind)
+            finally:
+                if not complete:
+                    observation.flag("incomplete")
+                observation.finish(returned)
+
+    def drop(self, span_id: str, fault: BaseException) -> None:
+        """The call raised, or was cancelled."""
+        search = self._leave(span_id)
+        if search is None:
+            return
+        for observation in search.observations:
+            self._say_vector(observation, search)
+            observation.fail(fault)
+
+    def embedding_dropped(self) -> None:
+        """An embedding of the open search here failed."""
+        search = self._enclosing()
+        if search is not None:
+            search.embedding_failed = True
+            self._failing.add(search)
+
+    def embedding_exited(self) -> None:
+        """An embedding came back: a failure before it was one attempt of several."""
+        if self._failing and (search := self._enclosing()) is not None:
+            search.embedding_failed = False
+            self._failing.discard(search)
+
+    def _marks(self, instance: Any) -> list[Mark]:
+        with self._managing:
+            if marks := own_marks(instance):
+                return marks
+        enclosing = open_observation()
+        if enclosing is not None:
+            search = self._by_id.get(enclosing.search_id)
+            around = search.observations if search is not None else [enclosing]
+            return [Mark(observation.ledger, _NOTHING_SAID) for observation in around]
+        ledger = self.fallback() if self.fallback is not None else None
+        return [Mark(ledger, _NOTHING_SAID)] if ledger is not None else []
+
+    def _enclosing(self) -> Search | None:
+        enclosing = open_observation()
+        return self._by_id.get(enclosing.search_id) if enclosing is not None else None
+
+    def _leave(self, span_id: str) -> Search | None:
+        """Takes the search off the books and makes the spans around it current again, innermost first."""
+        search = self.open.pop(span_id, None)
+        if search is None or not search.observations:
+            return None
+        self._failing.discard(search)
+        for observation in reversed(search.observations):
+            self._by_id.pop(observation.search_id, None)
+            observation.stop()
+            observation.leave()
+        return search
+
+    def _say_vector(self, observation: Observation, search: Search) -> None:
+        """Fills in what the application did not say, and hands it up: the caller's search is the one measured."""
+        if observation.vector_available is None:
+            if search.dense_answered:
+                observation.vector_available = True
+            elif search.embedding_failed:
+                observation.vector_available = False
+        parent = observation.parent
+        around = self._by_id.get(parent.search_id) if parent is not None else None
+        if around is not None and observation.vector_available is not None:
+            if observation.vector_available:
+                around.dense_answered = True
+            else:
+                around.embedding_failed = True
+
+    def _abandon(self, search: Search) -> None:
+        """A plain function gave back a coroutine: the search has not begun. Its own span records it when it runs."""
+        for observation in search.observations:
+            observation.closed = True
+            observation.ledger.guard.count("llama_index.unawaited")
