@@ -1,0 +1,55 @@
+"""The `ragledger` program: commands are registered here and written next door."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from ragledger.errors import RagledgerError
+
+from .demo import demo_command
+from .doctor import doctor_command
+from .init import init_command
+from .measure import measure_command
+from .ship import ship_command
+from .tail import tail_command
+from .verify import verify_command
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="ragledger",
+    help="Retrieval telemetry as a table: every search with the weights it ran under, every vote with its hit.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+app.command("init")(init_command)
+app.command("doctor")(doctor_command)
+app.command("tail")(tail_command)
+app.command("measure")(measure_command)
+app.command("ship")(ship_command)
+app.command("verify")(verify_command)
+app.command("demo")(demo_command)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    *, show_version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False
+) -> None:
+    if show_version:
+        typer.echo(version("ragledger"))
+        raise typer.Exit
+
+
+def main() -> None:
+    """Runs the program; a known error is one line on stderr and exit code 2."""
+    try:
+        app()
+    except RagledgerError as exc:
+        typer.echo(f"ragledger: {exc}", err=True)
+        sys.exit(2)

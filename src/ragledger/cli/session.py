@@ -1,0 +1,56 @@
+"""What every command needs: options with one meaning everywhere, a connection, a clear end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from ragledger.wiring import Target, target_from
+
+if TYPE_CHECKING:
+    from ragledger.postgres.connection import Connection
+
+__all__ = ["DsnOption", "JsonOption", "SchemaOption", "open_connection", "open_target"]
+
+DsnOption = Annotated[
+    Optional[str],  # noqa: UP045  typer on Python 3.10 reads it at run time
+    typer.Option(
+        "--dsn", help="Where the table is: a libpq URI, a conninfo, or `embedded`. Default RAGLEDGER_DSN."
+    ),
+]
+SchemaOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--schema", help="The Postgres schema. Default RAGLEDGER_SCHEMA, else `ragledger`."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON for programs instead of text for a person.")]
+
+
+@contextmanager
+def open_target(dsn: str | None, schema: str | None) -> Iterator[Target]:
+    """The target of the options and the environment; the embedded server is held while the block runs."""
+    target = target_from(dsn=dsn, schema=schema)
+    try:
+        yield target
+    finally:
+        target.release()
+
+
+@contextmanager
+def open_connection(dsn: str | None, schema: str | None) -> Iterator[Connection]:
+    """A connection that may read the table, its schema checked.
+
+    Raises:
+        ConfigError, EmbeddedError, DatabaseUnavailable, SchemaError: each with one clear line.
+    """
+    with open_target(dsn, schema) as target:
+        from ragledger.postgres.connection import translated
+
+        connection = target.connect(role="ragledger_collector", statement_timeout_s=600.0)
+        try:
+            with translated():
+                yield connection
+        finally:
+            connection.close()

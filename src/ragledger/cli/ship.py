@@ -1,0 +1,99 @@
+"""`ragledger ship`: the journal to the table, once or as a sidecar."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from ragledger.errors import RagledgerError
+from ragledger.journal import directory as files
+from ragledger.journal.state import WriterState
+from ragledger.shipper import Shipper
+
+from .session import DsnOption, JsonOption, SchemaOption, open_target
+
+if TYPE_CHECKING:
+    from ragledger.wiring import Target
+
+__all__ = ["ship_command"]
+
+
+def ship_command(
+    dsn: DsnOption = None,
+    schema: SchemaOption = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Keep shipping until SIGTERM or Ctrl-C.")] = False,  # noqa: FBT002
+    every_s: Annotated[float, typer.Option("--every", help="Seconds between passes with --follow.")] = 0.2,
+    as_json: JsonOption = False,  # noqa: FBT002
+) -> None:
+    """Take what waits in the journal to the table: dead writers whole, live ones up to now.
+
+    Example: ragledger ship --follow     (beside applications that use ship="sidecar")
+    """
+    with open_target(dsn, schema) as target:
+        shipper = Shipper(
+            target.journal_dir,
+            target.connect,
+            vote_deadline_h=target.settings.vote_deadline_h,
+            live_writers=True,
+        )
+        try:
+            if follow:
+                _follow(shipper, every_s)
+            else:
+                shipper.ship()
+        finally:
+            shipper.close()
+        facts = _facts(shipper, target)
+    if as_json:
+        typer.echo(msgspec.json.encode(facts).decode())
+    else:
+        typer.echo(
+            f"{facts['landed']} record(s) landed, {facts['rejected']} rejected, "
+            f"{facts['waiting']} waiting in {facts['writers']} journal(s)"
+        )
+
+
+def _follow(shipper: Shipper, every_s: float) -> None:
+    done = threading.Event()
+
+    def leave(*_: object) -> None:
+        shipper.stopping = True
+        done.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, leave)
+    typer.echo("ragledger ship: following", err=True)
+    failures = 0
+    while not done.wait(every_s if not failures else min(30.0, 0.5 * 2 ** min(failures, 6))):
+        try:
+            shipper.rush()
+            shipper.ship()
+        except RagledgerError as exc:
+            shipper.close()
+            failures += 1
+            if failures == 1:
+                typer.echo(f"ragledger ship: waiting for the database ({exc})", err=True)
+        else:
+            if failures:
+                typer.echo("ragledger ship: the table takes records again", err=True)
+            failures = 0
+
+
+def _facts(shipper: Shipper, target: Target) -> dict[str, Any]:
+    waiting = writers = 0
+    for path in files.locks(target.journal_dir):
+        state = WriterState.peek(path)
+        if state is not None:
+            waiting += max(0, state.published - state.shipped)
+            writers += 1
+            state.close()
+    return {
+        "landed": shipper.landed,
+        "rejected": shipper.rejected,
+        "waiting": waiting,
+        "writers": writers,
+    }

@@ -1,0 +1,1 @@
+"""The demo: judged questions about the Python language reference, asked through both adapters."""
