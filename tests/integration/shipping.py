@@ -1,0 +1,234 @@
+"""Journals that are shipped to a real table, and the sum of promise P5."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+from fix_pg import Database
+
+from ragledger.ids import new_id
+from ragledger.journal import directory as files
+from ragledger.journal.backlog import Backlog
+from ragledger.journal.journal import Journal
+from ragledger.journal.state import WriterState
+from ragledger.model import FeedbackRecord, HitRecord, SearchRecord
+from ragledger.shipper import Shipper
+from ragledger.wiring import Target, target_from
+
+RAGLEDGER = (sys.executable, "-c", "from ragledger.cli import main; main()")
+
+
+class World:
+    """One target: its table, its journal directory, and journals that write there."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.target: Target = target_from(dsn=database.dsn, project="test")
+        self.directory = self.target.journal_dir
+        self.journals: list[Journal] = []
+
+    def journal(self) -> Journal:
+        self.journals.append(Journal(self.directory, project="test", cap_bytes=1 << 30))
+        return self.journals[-1]
+
+    def shipper(self, **options: Any) -> Shipper:
+        return Shipper(self.directory, self.target.connect, **options)
+
+    def ship(self, **options: Any) -> Shipper:
+        """One pass over everything, live writers too; the shipper with its counters."""
+        shipper = self.shipper(live_writers=True, **options)
+        try:
+            shipper.ship()
+        finally:
+            shipper.close()
+        return shipper
+
+    def stored(self) -> list[UUID]:
+        return [row[0] for row in self.database.rows("SELECT search_id FROM searches ORDER BY writer_seq")]
+
+    def rejected(self) -> dict[int, str]:
+        return dict(self.database.rows("SELECT writer_seq, reason FROM rejected"))  # type: ignore[arg-type]
+
+
+def make_search(*chunks: str, **changes: Any) -> SearchRecord:
+    """A search that returned these chunks, as the recorder would have put it; `changes` as it never would."""
+    search_id = new_id()
+    values: dict[str, Any] = dict.fromkeys(SearchRecord.__struct_fields__)
+    values |= {
+        "search_id": search_id,
+        "started_at": 1_700_000_000_000_000,
+        "project": "test",
+        "actor_kind": "system",
+        "framework": "application",
+        "root_id": search_id,
+        "depth": 0,
+        "status": "ok",
+        "degraded": False,
+        "latency_ms": 1.5,
+        "weights": "{}",
+        "epoch": "e",
+        "flags": (),
+        "hits": tuple(make_hit(rank, chunk) for rank, chunk in enumerate(chunks, 1)),
+    }
+    return SearchRecord(**(values | changes))
+
+
+def make_hit(rank: int, chunk: str, **changes: Any) -> HitRecord:
+    values: dict[str, Any] = dict.fromkeys(HitRecord.__struct_fields__)
+    values |= {"rank": rank, "chunk_id": chunk, "chunk_id_source": "framework", "score_kind": "none"}
+    return HitRecord(**(values | {"admitted": True} | changes))
+
+
+def make_vote(
+    search_id: UUID, rank: int | None = 1, chunk: str | None = None, **changes: Any
+) -> FeedbackRecord:
+    values: dict[str, Any] = {
+        "search_id": search_id,
+        "feedback_id": new_id(),
+        "rank": rank,
+        "chunk_id": chunk,
+        "stage": "judged",
+        "outcome": "relevant",
+        "actor_kind": "human",
+        "actor_id": "ana",
+        "given_at": 1_700_000_000_000_000,
+        "checked": True,
+    }
+    return FeedbackRecord(**(values | changes))
+
+
+class Fates(NamedTuple):
+    """Where every record of one writer ended."""
+
+    offered: int
+    written: int
+    waiting: int
+    pending: int
+    rejected: int
+    refused: int
+    unfinished: int
+
+
+_SEQUENCES = """
+SELECT writer_seq FROM searches WHERE writer_id = %s
+UNION ALL SELECT writer_seq FROM deliveries WHERE writer_id = %s
+UNION ALL SELECT writer_seq FROM assessments WHERE writer_id = %s
+UNION ALL SELECT writer_seq FROM feedback WHERE writer_id = %s
+"""
+
+
+def fates(database: Database, directory: Path) -> dict[UUID, Fates]:
+    """Of every writer, from the table and the journal directory, each number accounted for exactly once.
+
+    Numbers that were given out and are in no place at all are unfinished; one that is in two places, or in a table
+    and not in `landed`, fails here.
+    """
+    known: dict[UUID, tuple[int, int, int]] = {
+        row[0]: row[1:]
+        for row in database.rows(
+            "SELECT writer_id, attempted, shipped,"
+            " (SELECT coalesce(sum(v::int8), 0)::int8 FROM jsonb_each_text(refused) AS r(k, v)) FROM writers"
+        )
+    }
+    here = {UUID(path.stem): path for path in files.locks(directory)}
+    return {
+        writer: _fates_of(database, writer, known.get(writer), here.get(writer)) for writer in known | here
+    }
+
+
+def _fates_of(
+    database: Database, writer: UUID, known: tuple[int, int, int] | None, path: Path | None
+) -> Fates:
+    attempted, shipped, refused = known or (0, 0, 0)
+    waiting: list[int] = []
+    if path is not None and (state := WriterState.peek(path)) is not None:
+        attempted, refused = state.attempted, sum(state.refused.values())
+        batch = Backlog(path.parent, state, shipped=shipped, live=True).next_batch(1_000_000)
+        waiting = [frame.number for frame in batch.frames] if batch is not None else []
+        state.close()
+    written = [row[0] for row in database.rows(_SEQUENCES, writer, writer, writer, writer)]
+    pending = [
+        row[0]
+        for row in database.rows("SELECT writer_seq FROM pending_feedback WHERE writer_id = %s", writer)
+    ]
+    rejected = [
+        row[0] for row in database.rows("SELECT writer_seq FROM rejected WHERE writer_id = %s", writer)
+    ]
+    landed = [
+        number
+        for lower, upper in database.rows(
+            "SELECT lower(r), upper(r) FROM writers w, unnest(w.landed) AS r WHERE writer_id = %s", writer
+        )
+        for number in range(lower, upper)
+    ]
+    assert sorted(written) == landed
+    everywhere = written + waiting + pending + rejected
+    assert len(set(everywhere)) == len(everywhere), "a number in two places"
+    assert set(everywhere) <= set(range(1, attempted + 1))
+    return Fates(
+        offered=attempted + refused,
+        written=len(written),
+        waiting=len(waiting),
+        pending=len(pending),
+        rejected=len(rejected),
+        refused=refused,
+        unfinished=attempted - len(everywhere),
+    )
+
+
+def balanced(database: Database, directory: Path, *, unfinished: int = 0) -> Fates:
+    """The sum over all writers; fails when more than `unfinished` numbers have no fate."""
+    found = [Fates(*map(int, each)) for each in fates(database, directory).values()]
+    total = Fates(*(sum(each[field] for each in found) for field in range(len(Fates._fields))))
+    assert total.unfinished <= unfinished
+    assert total.offered == sum(total[1:])
+    return total
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    return msgspec.msgpack.Encoder(uuid_format="bytes").encode(record)
+
+
+def run(
+    code: str, dsn: str, *arguments: str, check: bool = True, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """A Python program with the target in its environment."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=dict(os.environ) | {"RAGLEDGER_DSN": dsn, "RAGLEDGER_PROJECT": "test"} | environ,
+    )
+    if check:
+        assert done.returncode == 0, done.stderr
+    return done
+
+
+def ship_command(dsn: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`ragledger ship`."""
+    return subprocess.run(
+        [*RAGLEDGER, "ship", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=dict(os.environ) | {"RAGLEDGER_DSN": dsn},
+    )
+
+
+def wait_until(true: Callable[[], object], timeout_s: float = 20.0) -> None:
+    import time
+
+    deadline = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)

@@ -1,0 +1,243 @@
+"""P9: no text by default. Canaries in every place where an application has text, looked for everywhere we write."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from fix_otlp import Receiver
+from fix_pg import Database
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from privacy.canaries import CHUNK, ERROR, FILTER, META, QUERY, VOTE, dump, files, found_in
+from privacy.world import langchain_searches, llama_index_searches
+
+from ragledger import Candidate, Ledger, VoteRefused
+from ragledger.cli import main
+from ragledger.ids import new_id
+from ragledger.model import SearchRecord
+
+pytestmark = pytest.mark.pg
+
+OURS = ("ragledger", "psycopg", "opentelemetry")
+"""Loggers that we answer for. The frameworks log texts at DEBUG themselves."""
+
+
+class Scene:
+    """A ledger that ships when told, and everything that it and the program write."""
+
+    def __init__(
+        self, ledger: Ledger, database: Database, otlp: Receiver, state: Path, run: Callable[..., str]
+    ) -> None:
+        self.ledger = ledger
+        self.run = run
+        self.database = database
+        self.otlp = otlp
+        self.state = state
+        self.written: list[tuple[str, bytes | str]] = []
+
+    def look(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Takes the journal as it is now, full; then ships it and takes the rest."""
+        journal = list(files(self.state))
+        assert any(name.endswith(".seg") for name, _ in journal)
+        self.written += journal
+        for command in (
+            ["ship"],
+            ["tail"],
+            ["measure", "--json"],
+            ["measure", "--markdown"],
+            ["doctor"],
+            ["ship", "--json"],
+        ):
+            self.written.append((" ".join(command), self.run(*command)))
+        self.written += files(self.state)
+        self.written.append(("database", dump(self.database)))
+        assert self.otlp.bodies
+        self.written += [("otlp", body) for body in self.otlp.bodies]
+        self.written += [("facts", repr(self.ledger.facts())), ("repr", repr(self.ledger))]
+        self.written += [
+            (f"log {record.name}", f"{record.getMessage()} {record.exc_info} {record.__dict__}")
+            for record in caplog.records
+            if record.name.startswith(OURS)
+        ]
+
+    @property
+    def leaks(self) -> set[tuple[str, str]]:
+        """(place, canary)"""
+        return {(place, canary) for place, data in self.written for canary in found_in(data)}
+
+
+@pytest.fixture
+def scene(
+    make_ledger: Callable[..., Ledger],
+    database: Database,
+    otlp: Receiver,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> Iterator[Scene]:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("RAGLEDGER_DSN", database.dsn)
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=otlp.http_endpoint)))
+
+    def run(*args: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["ragledger", *args])
+        with pytest.raises(SystemExit):
+            main()
+        captured = capsys.readouterr()
+        return captured.out + captured.err
+
+    ledger = make_ledger(ship="sidecar", tracer_provider=provider, strict=False)
+    yield Scene(ledger, database, otlp, tmp_path, run)
+    provider.shutdown()
+
+
+def test_the_detector_finds_what_an_application_puts_into_an_id(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An id is stored as given: that the canary is found in these places shows that the others are searched too."""
+    with scene.ledger.search(corpus=f"about {QUERY.lower()}") as search:
+        search.candidates(Candidate(CHUNK))
+    logging.getLogger("ragledger").info("%s", ERROR)
+    scene.look(caplog)
+
+    places = {place.partition(".")[2] or place for place, canary in scene.leaks if canary == QUERY}
+    assert {"seg", "tail", "database", "otlp"} <= places
+    assert {place for place, canary in scene.leaks if canary == ERROR} == {"log ragledger"}
+    assert ("database", CHUNK) in scene.leaks
+    assert ("otlp", CHUNK) not in scene.leaks
+
+
+def test_p9_own_code_leaves_no_text_anywhere(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    ledger = scene.ledger
+    with ledger.search(corpus="handbook", surface="study", weights={"vector": 0.6}, top_k=3) as search:
+        hits = [{"id": "c1", "text": CHUNK, "meta": META}]
+        search.candidates(*[Candidate(hit["id"], score=0.5) for hit in hits])
+    with pytest.raises(ValueError, match=QUERY), ledger.search(), ledger.search():
+        raise ValueError(f"{ERROR}: {QUERY} with {FILTER}") from LookupError(META)
+    with ledger.search() as degraded:
+        try:
+            raise ConnectionError(f"cannot embed {QUERY}")
+        except ConnectionError:
+            degraded.degrade("embedding_unavailable", vector_available=False)
+    assert search.receipt.search_id is not None
+    ledger.vote(search.receipt.search_id, "c1", "relevant", actor="human:ana")
+    scene.look(caplog)
+
+    assert scene.leaks == set()
+
+
+def test_p9_a_refused_vote_repeats_nothing_of_what_it_was_given(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    with scene.ledger.search() as search:
+        search.candidates(Candidate("c1"))
+    found = search.receipt.search_id
+    for arguments in (
+        (VOTE, "c1", "relevant"),
+        (found, VOTE, "relevant"),
+        (found, "c1", VOTE),
+        (found, VOTE * 100, "relevant"),
+    ):
+        with pytest.raises(VoteRefused) as refused:
+            scene.ledger.vote(*arguments)
+        assert found_in(str(refused.value)) == set()
+    with pytest.raises(VoteRefused) as refused:
+        scene.ledger.vote(found, "c1", "relevant", actor=VOTE)  # type: ignore[arg-type]
+    assert found_in(str(refused.value)) == set()
+    scene.look(caplog)
+
+    assert scene.leaks == set()
+
+
+@pytest.mark.parametrize("searches", [langchain_searches, llama_index_searches])
+def test_p9_a_framework_leaves_no_text_anywhere(
+    scene: Scene, caplog: pytest.LogCaptureFixture, searches: Callable[[Ledger], Any]
+) -> None:
+    """Found, failed, nested, degraded, filtered, sync and async, with a vote."""
+    asyncio.run(searches(scene.ledger))
+    scene.look(caplog)
+
+    outcomes = scene.database.rows("SELECT status, count(*) FROM searches GROUP BY 1 ORDER BY 1")
+    assert dict(outcomes).keys() == {"cancelled", "error", "ok"}
+    assert scene.database.value("SELECT max(depth) FROM searches") >= 1
+    assert scene.database.value("SELECT count(*) FROM searches WHERE degraded") >= 1
+    assert scene.database.value("SELECT count(*) FROM hits") >= 4
+    assert scene.database.value("SELECT count(*) FROM current_votes") == 1
+    assert scene.leaks == set()
+
+
+def test_p9_a_record_that_the_database_refuses_is_not_quoted(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its payload stays in the journal directory, for a person; messages of the database quote it, ours do not."""
+    ledger = scene.ledger
+    with ledger.search() as search:
+        pass
+    good = _last_record(ledger)
+    ledger.recorder.put(_replaced(good, corpus=f"{QUERY}\0"))
+    ledger.recorder.put(_replaced(good, surface=f"{META}\ud800"))
+    ledger.recorder.put(_replaced(good, weights=f'{{"broken": {CHUNK}'))
+    scene.look(caplog)
+
+    assert search.receipt.search_id is not None
+    assert scene.database.value("SELECT count(*) FROM rejected") >= 2
+    assert {place.rpartition(".")[2] for place, _ in scene.leaks} <= {"seg", "rejected"}
+    assert any(place.endswith(".rejected") for place, _ in scene.leaks)
+
+
+def test_p9_a_fault_of_our_own_is_logged_by_its_type_alone(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Awkward:
+        def __str__(self) -> str:
+            raise RuntimeError(f"{META} cannot be text")
+
+    def broken(*_: object) -> Any:
+        raise RuntimeError(f"{QUERY} {CHUNK}")
+
+    with scene.ledger.search(corpus=Awkward()) as search:  # type: ignore[arg-type]
+        search.candidates(Candidate("c1", score=Awkward()))  # type: ignore[arg-type]
+    scene.ledger.recorder.new_id = broken
+    with scene.ledger.search() as none:
+        pass
+    scene.look(caplog)
+
+    assert not none
+    assert scene.ledger.facts()["faults"] == {"open": 1}
+    assert any("RuntimeError" in record.getMessage() for record in caplog.records)
+    assert scene.leaks == set()
+
+
+def _last_record(ledger: Ledger) -> SearchRecord:
+    records: list[Any] = []
+    put = ledger.recorder._sink.put
+    ledger.recorder._sink = _Tap(records, put)
+    with ledger.search():
+        pass
+    return records[-1]  # type: ignore[no-any-return]
+
+
+class _Tap:
+    """Keeps what goes by."""
+
+    def __init__(self, records: list[Any], put: Callable[[Any], str | None]) -> None:
+        self._records = records
+        self._put = put
+
+    def put(self, record: Any) -> str | None:
+        self._records.append(record)
+        return self._put(record)
+
+
+def _replaced(record: SearchRecord, **changes: Any) -> SearchRecord:
+    return msgspec.structs.replace(record, search_id=new_id(), **changes)
