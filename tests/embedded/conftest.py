@@ -58,7 +58,7 @@ def used_base(_used_before: Path) -> Iterator[Path]:
 def _watched(base: Path) -> Iterator[Path]:
     yield base
     try:
-        wait_until(lambda: not running(base), 5)
+        wait_until(lambda: not running(base))
     except BaseException:
         log = base / "server.log"
         print(running(base), log.read_text()[-4000:] if log.exists() else "no log")

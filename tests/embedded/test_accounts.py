@@ -8,7 +8,17 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from embedded.world import HOLD, IS_ROOT, User, as_uid, as_user, running, wait_until_gone
+from embedded.world import (
+    HOLD,
+    IS_ROOT,
+    User,
+    as_uid,
+    as_user,
+    owner_of,
+    program_of,
+    running,
+    wait_until_gone,
+)
 
 from ragledger.embedded import EmbeddedServer, default_base, status
 from ragledger.embedded.layout import Account, closed_directory
@@ -25,15 +35,15 @@ def _room_for(base: Path, uid: int) -> None:
 def test_it_runs_as_a_normal_user(base: Path) -> None:
     options = as_user("daemon")
     _room_for(base, int(str(options["user"])))
-    user = User(base, **options)
-    dsn = user.dsn()
-    pids = running(base)
-    owners = {Path(f"/proc/{pid}").stat().st_uid for pid in [*pids.keepers, *pids.postgres]}
-    assert owners == {options["user"]}
-    assert base.stat().st_uid == options["user"]
-    with psycopg.connect(dsn) as connection:  # root may use any socket
-        assert connection.execute("SELECT 1").fetchone() == (1,)
-    user.leave()
+    with User(base, **options) as user:
+        dsn = user.dsn()
+        pids = running(base)
+        owners = {owner_of(pid) for pid in [*pids.keepers, *pids.postgres]} - {None}
+        assert owners == {options["user"]}
+        assert base.stat().st_uid == options["user"]
+        with psycopg.connect(dsn) as connection:  # root may use any socket
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        user.leave()
     wait_until_gone(base)
 
 
@@ -82,10 +92,12 @@ def test_for_root_a_wheel_that_nobody_can_read_is_copied(
         user = User(base)
     finally:
         os.umask(previous)
-    user.dsn()
-    programs = {os.readlink(f"/proc/{pid}/exe") for pid in running(base).postgres}
-    assert all(path.startswith(f"{base}/runtime/") for path in programs)
-    user.leave()
+    with user:
+        user.dsn()
+        programs = {program_of(pid) for pid in running(base).postgres} - {None}
+        assert programs
+        assert all(path.startswith(f"{base}/runtime/") for path in programs)
+        user.leave()
     wait_until_gone(base)
 
 
@@ -97,19 +109,17 @@ def test_a_wheel_that_cannot_be_read_is_refused(base: Path, ground: Path, make_w
         options = as_user("daemon")
         options["env"]["PYTHONPATH"] = f"{site}{os.pathsep}{options['env']['PYTHONPATH']}"  # type: ignore[index]
         _room_for(base, 1)
-    user = User(base, **options)
-    assert "pginstall18/bin cannot be read and run by user" in user.refusal()
-    user.close()
+    with User(base, **options) as user:
+        assert "pginstall18/bin cannot be read and run by user" in user.refusal()
 
 
 @needs_root
 def test_a_user_id_without_a_name_is_refused(base: Path) -> None:
     _room_for(base, 54321)
-    user = User(base, **as_uid(54321))
-    assert user.refusal() == (
-        "user id 54321 has no name, which PostgreSQL needs; add it to /etc/passwd or run as a user that has one"
-    )
-    user.close()
+    with User(base, **as_uid(54321)) as user:
+        assert user.refusal() == (
+            "user id 54321 has no name, which PostgreSQL needs; add it to /etc/passwd or run as a user that has one"
+        )
 
 
 @needs_root
@@ -160,5 +170,5 @@ def test_a_user_who_ignores_signals_gets_a_server_that_stops(used_base: Path) ->
         check=True,
     )
     assert done.stdout.startswith("ready ")
-    wait_until_gone(used_base, 5)
+    wait_until_gone(used_base)
     assert "database system is shut down" in (used_base / "server.log").read_text()

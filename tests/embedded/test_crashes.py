@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import psycopg
@@ -37,9 +36,7 @@ def test_killing_the_keeper_leaves_no_orphan_and_the_next_opener_restarts(used_b
     with EmbeddedServer.acquire(used_base, throwaway=True):
         first = status(used_base)
         slay(first["keeper_pid"])
-        start = time.monotonic()
         with EmbeddedServer.acquire(used_base, throwaway=True) as next_one:
-            assert time.monotonic() - start < 3
             assert _query(next_one.dsn, "SELECT 1") == 1
             wait_until(lambda: first["postgres_pid"] not in running(used_base).postgres)
     wait_until_gone(used_base)
@@ -48,16 +45,15 @@ def test_killing_the_keeper_leaves_no_orphan_and_the_next_opener_restarts(used_b
 def test_killing_the_keeper_when_nobody_comes_leaves_no_orphan(used_base: Path) -> None:
     with EmbeddedServer.acquire(used_base, throwaway=True):
         slay(status(used_base)["keeper_pid"])
-        wait_until_gone(used_base, 5)
+        wait_until_gone(used_base)
 
 
 def test_killing_the_whole_process_group_leaves_no_orphan(used_base: Path) -> None:
-    leader = User(used_base, GROUP, env={**os.environ, "HOLD": HOLD}, start_new_session=True)
-    leader.dsn()
-    assert running(used_base)
-    os.killpg(leader.process.pid, signal.SIGKILL)
-    leader.close()
-    wait_until_gone(used_base, 5)
+    with User(used_base, GROUP, env={**os.environ, "HOLD": HOLD}, start_new_session=True) as leader:
+        leader.dsn()
+        assert running(used_base)
+        os.killpg(leader.process.pid, signal.SIGKILL)
+    wait_until_gone(used_base)
 
 
 def test_killing_the_keepers_process_group_leaves_no_orphan(used_base: Path) -> None:
@@ -65,13 +61,13 @@ def test_killing_the_keepers_process_group_leaves_no_orphan(used_base: Path) -> 
         group = os.getpgid(status(used_base)["keeper_pid"])
         assert group != os.getpgrp()
         os.killpg(group, signal.SIGKILL)
-        wait_until_gone(used_base, 5)
+        wait_until_gone(used_base)
 
 
 def test_a_terminated_keeper_stops_the_server_cleanly_although_it_is_used(used_base: Path) -> None:
     with EmbeddedServer.acquire(used_base, throwaway=True) as server:
         os.kill(status(used_base)["keeper_pid"], signal.SIGTERM)
-        wait_until_gone(used_base, 5)
+        wait_until_gone(used_base)
         assert "database system is shut down" in (used_base / "server.log").read_text()
         server.ensure()
         assert _query(server.dsn, "SELECT 1") == 1
@@ -221,9 +217,7 @@ def test_a_program_that_fails_at_the_start_fails_all_waiting_users_at_once(
     _fake_wheel(ground / "fake", initdb)
     path = os.pathsep.join(filter(None, [str(ground / "fake"), os.environ.get("PYTHONPATH")]))
     monkeypatch.setenv("PYTHONPATH", path)
-    start = time.monotonic()
     with users(base, 2) as both:
-        for user in both:
+        for user in both:  # a user that waited in vain would say that the server did not answer
             assert re.match(line, user.refusal())
-    assert time.monotonic() - start < 8
     wait_until_gone(base)

@@ -53,7 +53,7 @@ def test_last_release_stops_the_server(used_base: Path) -> None:
     time.sleep(0.3)
     assert status(used_base)["running"]
     two.release()
-    wait_until_gone(used_base, 5)
+    wait_until_gone(used_base)
     wait_until(lambda: status(used_base)["state"] == "stopped")
     assert not (used_base / "run" / ".s.PGSQL.5432").exists()
 
@@ -78,29 +78,27 @@ def test_the_last_user_killed_while_the_server_starts_leaves_nothing_running(bas
 def test_output_pipe_closes(used_base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`cmd | cat` ends with the command although the keeper goes on."""
     monkeypatch.setenv("RAGLEDGER_EMBEDDED_LINGER_S", "600")
-    start = time.monotonic()
     done = subprocess.run(
         ["sh", "-c", '"$0" -c "$1" "$2" </dev/null 2>&1 | cat', sys.executable, HOLD, str(used_base)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=True,
     )
     assert done.stdout.startswith("ready ")
-    assert time.monotonic() - start < 10
     assert running(used_base).keepers
     os.kill(running(used_base).keepers[0], signal.SIGTERM)
     wait_until_gone(used_base)
 
 
 def test_linger_keeps_the_server_for_the_next_user(used_base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAGLEDGER_EMBEDDED_LINGER_S", "0.8")
+    monkeypatch.setenv("RAGLEDGER_EMBEDDED_LINGER_S", "3")
     EmbeddedServer.acquire(used_base, throwaway=True).release()
     pid = status(used_base)["postgres_pid"]
     time.sleep(0.4)
     with EmbeddedServer.acquire(used_base, throwaway=True):
         assert status(used_base)["postgres_pid"] == pid
-    assert 0.5 < wait_until_gone(used_base) < 5
+    assert wait_until_gone(used_base) > 1
 
 
 def test_a_linger_that_is_no_number_is_refused(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,23 @@ def running(base: Path) -> Running:
     return Running(keepers, postgres)
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 10.0) -> float:
+def program_of(pid: int) -> str | None:
+    """The path of its program; None when it is gone: backends come and go."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None
+
+
+def owner_of(pid: int) -> int | None:
+    """The user id it runs as; None when it is gone."""
+    try:
+        return Path(f"/proc/{pid}").stat().st_uid
+    except OSError:
+        return None
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = 30.0) -> float:
     """Seconds until `condition` held."""
     start = time.monotonic()
     while not condition():
@@ -75,8 +91,8 @@ def wait_until(condition: Callable[[], object], timeout_s: float = 10.0) -> floa
     return time.monotonic() - start
 
 
-def wait_until_gone(base: Path, timeout_s: float = 10.0) -> float:
-    return wait_until(lambda: not running(base), timeout_s)
+def wait_until_gone(base: Path) -> float:
+    return wait_until(lambda: not running(base))
 
 
 def slay(pid: int) -> None:
@@ -95,7 +111,7 @@ def kill_all(base: Path) -> None:
 
 
 class User:
-    """A process that acquires the server and holds it until `leave` or a kill."""
+    """A process that acquires the server and holds it until `leave`, a kill or the end of its block."""
 
     def __init__(self, base: Path, script: str = HOLD, **options: object) -> None:
         self.process = subprocess.Popen(
@@ -135,17 +151,19 @@ class User:
         self.process.wait(20)
         self.process.stdout.close()
 
+    def __enter__(self) -> User:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.close()
+
 
 @contextlib.contextmanager
 def users(base: Path, count: int = 1, **options: object) -> Iterator[list[User]]:
-    started = [User(base, **options) for _ in range(count)]
-    try:
-        yield started
-    finally:
-        for user in started:
-            if user.process.poll() is None:
-                user.process.kill()
-            user.close()
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(User(base, **options)) for _ in range(count)]
 
 
 def as_user(name: str) -> dict[str, object]:

@@ -225,7 +225,7 @@ def ship_command(dsn: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def wait_until(true: Callable[[], object], timeout_s: float = 20.0) -> None:
+def wait_until(true: Callable[[], object], timeout_s: float = 60.0) -> None:
     import time
 
     deadline = time.monotonic() + timeout_s

@@ -118,7 +118,7 @@ def search():
     for ledger in ledgers:
         with ledger.search():
             pass
-    return all(ledger.flush(5) for ledger in ledgers)
+    return all(ledger.flush(60) for ledger in ledgers)
 assert search()
 connections = [ledger._parts.thread.shipper._connection for ledger in ledgers]
 child = os.fork()
@@ -277,7 +277,7 @@ def _python(code: str, *args: str) -> subprocess.CompletedProcess[str]:
     return ran
 
 
-def _until(condition: Callable[[], Any], timeout_s: float = 10.0) -> None:
+def _until(condition: Callable[[], Any], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline

@@ -108,7 +108,7 @@ ledger = ragledger.open(strict=True)
 search(ledger, "parent before")
 child = os.fork()
 search(ledger, "parent" if child else "child")
-assert ledger.flush(20), ledger.facts()
+assert ledger.flush(60), ledger.facts()
 if child:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     search(ledger, "parent after")
@@ -211,7 +211,7 @@ def test_a_sidecar_ships_an_application_that_never_imports_the_driver(
 ledger = ragledger.open(ship="sidecar")
 for _ in range(50):
     search(ledger)
-assert ledger.flush(20), ledger.facts()
+assert ledger.flush(60), ledger.facts()
 assert "psycopg" not in sys.modules
 search(ledger)
 ledger.close()
@@ -222,7 +222,7 @@ assert "psycopg" not in sys.modules
     wait_until(lambda: len(world.stored()) == 51)
     wait_until(lambda: list(world.directory.iterdir()) == [])
     sidecar.send_signal(signal.SIGTERM)
-    output, _ = sidecar.communicate(timeout=20)
+    output, _ = sidecar.communicate(timeout=60)
     assert sidecar.returncode == 0
     assert json.loads(output) == {"landed": 51, "rejected": 0, "waiting": 0, "writers": 0}
     assert world.stored() == given
@@ -238,7 +238,7 @@ def test_following_ends_on_a_signal_with_exit_code_0_also_while_the_database_is_
     assert sidecar.stderr is not None
     assert sidecar.stderr.readline().startswith("ragledger ship: waiting for the database (no connection")
     sidecar.send_signal(number)
-    _, errors = sidecar.communicate(timeout=20)
+    _, errors = sidecar.communicate(timeout=60)
     assert (sidecar.returncode, errors) == (0, "")
 
 
@@ -299,7 +299,7 @@ def test_a_running_application_adopts_a_writer_that_died(
     done = run(SEARCH + "search(ragledger.open(ship='sidecar')); os._exit(0)", world.database.dsn)
     wait_until(lambda: world.stored() == ids(done.stdout))
     wait_until(lambda: len(files.locks(world.directory)) == 1)
-    assert ledger.flush(20)
+    assert ledger.flush(60)
 
 
 def test_p5_a_database_made_anew_while_the_application_lives_gets_what_comes_then(
@@ -307,7 +307,7 @@ def test_p5_a_database_made_anew_while_the_application_lives_gets_what_comes_the
 ) -> None:
     ledger = make_ledger()
     search(ledger, "before")
-    assert ledger.flush(20)
+    assert ledger.flush(60)
     name = psycopg.conninfo.conninfo_to_dict(world.database.dsn)["dbname"]
     with psycopg.connect(server_dsn, autocommit=True) as admin:
         admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
@@ -315,7 +315,7 @@ def test_p5_a_database_made_anew_while_the_application_lives_gets_what_comes_the
         assert not ledger.flush(0.5)
         admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
     search(ledger, "after")
-    assert ledger.flush(20)
+    assert ledger.flush(60)
     assert world.database.rows(
         "SELECT chunk_id FROM hits JOIN searches USING (search_id) ORDER BY writer_seq"
     ) == [
@@ -334,7 +334,7 @@ def test_p5_a_schema_that_comes_late_needs_no_restart(
     assert "ragledger init" in ledger.facts()["shipper"]["last_error"]
     with empty_database.connect() as connection:
         schema.apply(connection, "ragledger")
-    assert ledger.flush(20)
+    assert ledger.flush(60)
     assert empty_database.value("SELECT count(*) FROM searches") == 1
     assert len([entry for entry in caplog.records if "takes no records now" in entry.getMessage()]) == 1
     assert "the table takes records again" in caplog.text

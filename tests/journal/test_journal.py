@@ -244,7 +244,7 @@ time.sleep(60)
         assert WriterState.adopt(files.lock_path(tmp_path / "journal", child.hex)) is None
     finally:
         process.stdin.close()
-        process.wait(10)
+        process.wait(60)
         process.stdout.close()
 
 
