@@ -176,7 +176,7 @@ class Ledger:
 
     def flush(self, timeout_s: float = 10.0) -> bool:
         """Waits until this process's records are in the table; False when the time is up first."""
-        return self._parts.drain(timeout_s)
+        return self._parts.backend.drain(timeout_s)
 
     def close(self) -> None:
         """Drains for a bounded time; what is left stays in the journal for whoever ships next."""
@@ -186,7 +186,7 @@ class Ledger:
     def facts(self) -> dict[str, Any]:
         """Counters of this process: faults of ours by kind, refusals, what the shipper did."""
         return {"name": self.name, "project": self.settings.project, "faults": dict(self.guard.faults)} | (
-            self._parts.facts()
+            self._parts.backend.facts()
         )
 
     def __repr__(self) -> str:
@@ -216,7 +216,10 @@ class Ledger:
             given_at=self._now_us(),
             checked=rank is not None,
         )
-        return self._keep(record, reference.search_id, "journalled" if rank is not None else "pending")
+        receipt = self._keep(record, reference.search_id)
+        if rank is None and receipt.status == self.recorder.kept_as:
+            return Receipt(search_id=receipt.search_id, status="pending")
+        return receipt
 
     def _checked_rank(self, reference: feedback.Reference) -> int | None:
         """The hit's rank; None when it cannot be checked now and may still turn out right."""
@@ -244,11 +247,8 @@ class Ledger:
         except DatabaseUnavailable:
             return None
 
-    def _keep(self, record: Record, search_id: UUID, status: Any = "journalled") -> Receipt:
-        refusal = self.recorder.put(record)
-        if refusal is not None:
-            return Receipt(search_id=None, status="refused", reason=refusal)
-        return Receipt(search_id=search_id, status=status)
+    def _keep(self, record: Record, search_id: UUID) -> Receipt:
+        return self.recorder.receipt(search_id, self.recorder.put(record))
 
     def _now_us(self) -> int:
         return self.recorder.clock.wall_ns() // 1000
@@ -269,7 +269,7 @@ _every_ledger: weakref.WeakSet[Ledger] = weakref.WeakSet()
 
 def _after_fork() -> None:
     for ledger in list(_every_ledger):
-        ledger._parts.after_fork()  # noqa: SLF001  the module's own class
+        ledger._parts.backend.after_fork()  # noqa: SLF001  the module's own class
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
     from .model import Record, SearchRecord
 
-__all__ = ["HitLookup", "Lookup", "Narration", "Narrator", "Sink", "SpanFacts", "TraceIds"]
+__all__ = [
+    "FATE_UNKNOWN",
+    "Backend",
+    "HitLookup",
+    "Lookup",
+    "Narration",
+    "Narrator",
+    "Sink",
+    "SpanFacts",
+    "TraceIds",
+]
+
+FATE_UNKNOWN = "fate_unknown"
+"""What a sink answers when it cannot know whether the record was kept: the one answer that is no refusal."""
 
 
 class Sink(Protocol):
@@ -16,6 +29,28 @@ class Sink(Protocol):
 
     def put(self, record: Record) -> str | None:
         """Keeps the record, fast and without the network. None when kept, else the reason of the refusal."""
+        ...
+
+
+class Backend(Sink, Protocol):
+    """A sink with the work behind it. `kept_as` is what a kept record's receipt says."""
+
+    kept_as: Literal["journalled", "written"]
+
+    def drain(self, timeout_s: float) -> bool:
+        """Tries to have everything in the table; True when it is."""
+        ...
+
+    def close(self, timeout_s: float) -> None:
+        """Ends the work, in about that time; what is not in the table stays where it survives."""
+        ...
+
+    def after_fork(self) -> None:
+        """In the child: threads and connections of the parent do not exist here."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Counters for a person: attempted, shipped, refused by reason, ..."""
         ...
 
 
@@ -81,20 +116,4 @@ class HitLookup(Protocol):
         Raises:
             DatabaseUnavailable: it cannot be checked now.
         """
-        ...
-
-
-class Worker(Protocol):
-    """Background work of a ledger."""
-
-    def drain(self, timeout_s: float) -> bool:
-        """Tries to have everything in the table; True when it is."""
-        ...
-
-    def stop(self, timeout_s: float) -> None:
-        """Ends the work."""
-        ...
-
-    def facts(self) -> dict[str, Any]:
-        """Counters for a person."""
         ...

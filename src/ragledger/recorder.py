@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from . import sanitise
@@ -13,7 +13,7 @@ from .guard import Guard
 from .ids import new_id
 from .model import Candidate, Receipt, Record, SearchRecord, Status
 from .observation import NULL, NullObservation, Observation, Opening, actor_of
-from .ports import Narrator, Sink, SpanFacts
+from .ports import FATE_UNKNOWN, Narrator, Sink, SpanFacts
 from .scope import scope as current_scope
 from .weights import UNREADABLE, epoch_of, freeze
 
@@ -54,14 +54,15 @@ class Recorder:
         self,
         ledger: Ledger,
         *,
-        project: str,
         sink: Sink,
         narrator: Narrator,
         guard: Guard,
         clock: Clock,
+        kept_as: Literal["journalled", "written"] = "journalled",
     ) -> None:
         self.ledger = ledger
-        self.project = project
+        self.project = ledger.settings.project
+        self.kept_as = kept_as
         self.guard = guard
         self.clock = clock
         self.known = KnownSearches()
@@ -99,7 +100,7 @@ class Recorder:
         with self.guard("journal"):
             refusal = self._sink.put(record)
         if refusal is not None and refusal != "fault":
-            self.guard.count(f"refused:{refusal}")
+            self.guard.count(refusal if refusal == FATE_UNKNOWN else f"refused:{refusal}")
         return refusal
 
     def close(
@@ -174,15 +175,25 @@ class Recorder:
         if record is not None:
             refusal = self.put(record)
             with self.guard("row"):
-                observation.receipt = self._receipt(record, refusal)
+                observation.receipt = self._search_receipt(record, refusal)
         return record
 
-    def _receipt(self, record: SearchRecord, refusal: str | None) -> Receipt:
-        if refusal is not None:
-            return Receipt(search_id=None, status="refused", reason=refusal)
+    def receipt(
+        self, search_id: UUID, refusal: str | None, hits: tuple[tuple[int, str | None], ...] = ()
+    ) -> Receipt:
+        """What the caller gets for a record that `put` answered with `refusal`."""
+        if refusal is None:
+            return Receipt(search_id=search_id, status=self.kept_as, hits=hits)
+        if refusal == FATE_UNKNOWN:
+            return Receipt(search_id=search_id, status="unknown", reason=refusal, hits=hits)
+        return Receipt(search_id=None, status="refused", reason=refusal)
+
+    def _search_receipt(self, record: SearchRecord, refusal: str | None) -> Receipt:
         hits = tuple([(hit.rank, hit.chunk_id) for hit in record.hits if hit.admitted])
-        self.known.remember(record.search_id, hits)
-        return Receipt(search_id=record.search_id, status="journalled", hits=hits)
+        receipt = self.receipt(record.search_id, refusal, hits)
+        if receipt.search_id is not None:
+            self.known.remember(record.search_id, hits)
+        return receipt
 
     def _row(
         self,

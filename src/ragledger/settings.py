@@ -21,6 +21,7 @@ ENVIRONMENT: dict[str, str] = {
     "RAGLEDGER_PROJECT": "project: the application's name (default OTEL_SERVICE_NAME, else `default`)",
     "RAGLEDGER_JOURNAL_DIR": "journal_dir: where the journal lives (default under the XDG state directory)",
     "RAGLEDGER_JOURNAL_CAP_MB": "journal_cap_mb: past this, records are refused and counted (default 2048)",
+    "RAGLEDGER_WRITE": "`journal` (default), or `direct`: the table takes each record while the caller waits, 250 ms at most",
     "RAGLEDGER_SHIP": "ship: `thread` (default) or `sidecar` (`ragledger ship --follow` does it)",
     "RAGLEDGER_STRICT": "strict: 1 re-raises our own faults; for tests",
     "RAGLEDGER_KEY": "key: the secret that keys every hash; the same on every host",
@@ -39,6 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     project: str = "default"
     journal_dir: Path | None = None
     journal_cap_mb: int = 2048
+    write: Literal["journal", "direct"] = "journal"
     ship: Literal["thread", "sidecar"] = "thread"
     strict: bool = False
     key: bytes | None = None
@@ -54,6 +56,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", self.schema):
             raise ConfigError("schema must be a plain lower-case Postgres name such as `ragledger`")
+        if self.write == "direct" and self.ship == "sidecar":
+            raise ConfigError(
+                "write='direct' leaves no journal that a sidecar could ship; choose one of the two"
+            )
         if self.journal_cap_mb < 1:
             raise ConfigError(f"journal_cap_mb must be at least 1, got {self.journal_cap_mb}")
         if self.max_candidates < 1 or self.max_admitted < 1:
@@ -95,6 +101,7 @@ _TEXTS = {
     "RAGLEDGER_DSN": "dsn",
     "RAGLEDGER_SCHEMA": "schema",
     "RAGLEDGER_PROJECT": "project",
+    "RAGLEDGER_WRITE": "write",
     "RAGLEDGER_SHIP": "ship",
     "RAGLEDGER_KEY": "key",
 }

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .clock import SystemClock
+from .direct import Direct
 from .errors import ConfigError
 from .guard import Guard
 from .journal.directory import target_of
 from .journal.journal import Journal
+from .journalled import Journalled
 from .keys import load_key
 from .ledger import Ledger
 from .parts import Parts
 from .settings import Settings, config_home, state_home
-from .shipper import Shipper, ShipperThread
+from .shipper import Shipper
 from .spans import OtelNarrator
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Target", "open", "target_from"]
 
-_logger = logging.getLogger(__name__)
+_DIRECT_STATEMENT_TIMEOUT_S = 5.0
 
 
 class Target:
@@ -45,12 +47,15 @@ class Target:
         self.dsn = settings.dsn
         if settings.dsn == "embedded":
             self._embed()
-        base = settings.journal_dir or state_home(os.environ)
         try:
-            name = target_of(self.dsn, settings.schema, os.environ)
+            self._name = target_of(self.dsn, settings.schema, os.environ)
         except ValueError:
             raise ConfigError("the dsn is a URI that cannot be read") from None
-        self.journal_dir: Path = base / name
+
+    @property
+    def journal_dir(self) -> Path:
+        """Where its journal is. Raises ConfigError when nothing says where."""
+        return (self.settings.journal_dir or state_home(os.environ)) / self._name
 
     def connect(
         self, *, role: str | None = "ragledger_writer", statement_timeout_s: float = 30.0
@@ -123,57 +128,55 @@ def open(
 
 def _assemble(target: Target, name: str, tracer_provider: TracerProvider | None) -> Ledger:
     chosen = target.settings
-    guard = Guard(strict=chosen.strict)
-    journal = Journal(
-        target.journal_dir, project=chosen.project, cap_bytes=chosen.journal_cap_mb * 1024 * 1024
-    )
+    lookup = _LazyLookup(target)
+    key = load_key(chosen.key, config_home(os.environ))
     parts = Parts(
-        project=chosen.project,
-        guard=guard,
-        journal=journal,
-        thread=_thread(journal, target),
-        lookup=_LazyLookup(target),
-        key=load_key(chosen.key, config_home(os.environ)),
+        guard=Guard(strict=chosen.strict),
+        # Last of what can fail: its background work has begun.
+        backend=_direct(target) if chosen.write == "direct" else _journalled(target),
+        lookup=lookup,
+        key=key,
         narrator=OtelNarrator(tracer_provider),
         clock=SystemClock(),
-        remake=lambda parts: _remake(parts, target),
-        release=lambda: _release(parts, target),
+        release=partial(_release, lookup, target),
     )
-    journal.on_open = lambda: parts.thread.start()
-    journal.prepare()
     return Ledger(chosen, parts, name=name)
 
 
-def _thread(journal: Journal, target: Target) -> ShipperThread:
-    def make() -> Shipper:
-        return Shipper(target.journal_dir, target.connect, vote_deadline_h=target.settings.vote_deadline_h)
-
-    return ShipperThread(journal, make if target.settings.ship == "thread" else None)
-
-
-def _remake(parts: Parts, target: Target) -> None:
-    parts.thread = _thread(parts.journal, target)
-    parts.lookup = _LazyLookup(target)
+def _direct(target: Target) -> Direct:
+    chosen = target.settings
+    connect = partial(target.connect, statement_timeout_s=_DIRECT_STATEMENT_TIMEOUT_S)
+    return Direct(connect, project=chosen.project, vote_deadline_h=chosen.vote_deadline_h)
 
 
-def _release(parts: Parts, target: Target) -> None:
-    if isinstance(parts.lookup, _LazyLookup):
-        parts.lookup.close()
+def _journalled(target: Target) -> Journalled:
+    chosen, directory = target.settings, target.journal_dir
+    journal = Journal(directory, project=chosen.project, cap_bytes=chosen.journal_cap_mb * 1024 * 1024)
+
+    def make_shipper() -> Shipper:
+        return Shipper(directory, target.connect, vote_deadline_h=chosen.vote_deadline_h)
+
+    return Journalled(journal, make_shipper if chosen.ship == "thread" else None)
+
+
+def _release(lookup: _LazyLookup, target: Target) -> None:
+    lookup.close()
     target.release()
 
 
 class _LazyLookup:
-    """Brings the driver in at the first vote that needs it."""
+    """Brings the driver in at the first vote that needs it, and again in a forked child."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._lookup: PostgresLookup | None = None
+        self._pid = os.getpid()
 
     def find(self, search_id: Any, *, rank: int | None, chunk_id: str | None) -> Lookup:
-        if self._lookup is None:
+        if self._lookup is None or self._pid != os.getpid():
             from .postgres.lookup import PostgresLookup
 
-            self._lookup = PostgresLookup(self._target.dsn, self._target.schema)
+            self._lookup, self._pid = PostgresLookup(self._target.dsn, self._target.schema), os.getpid()
         return self._lookup.find(search_id, rank=rank, chunk_id=chunk_id)
 
     def close(self) -> None:

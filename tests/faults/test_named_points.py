@@ -75,7 +75,7 @@ VICTIM = """
         report(search.receipt.search_id, chunks)
         if done % 100 == 0:
             ledger.flush(1)
-            ledger._parts.thread.shipper.rush()
+            ledger._parts.backend.thread.shipper.rush()
     raise AssertionError("the point was never reached")
 """
 

@@ -68,7 +68,7 @@ def stage(database: Database, server_dsn: str, make_ledger: Callable[..., Ledger
         admin.execute(f"CREATE ROLE {role} LOGIN IN ROLE ragledger_writer")
         ledger = make_ledger(dsn=proxy.dsn, strict=False, exit_drain_s=0.0)
         world = World(database)
-        world.directory = ledger._parts.journal.directory
+        world.directory = ledger._parts.backend.journal.directory
         yield Stage(world, ledger, admin, name, role, proxy)
         ledger.close()
         admin.execute(f"DROP ROLE {role}")

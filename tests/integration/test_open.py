@@ -120,11 +120,11 @@ def search():
             pass
     return all(ledger.flush(60) for ledger in ledgers)
 assert search()
-connections = [ledger._parts.thread.shipper._connection for ledger in ledgers]
+connections = [ledger._parts.backend.thread.shipper._connection for ledger in ledgers]
 child = os.fork()
 if not child:
     landed = search()
-    shared = [ledger._parts.thread.shipper._connection in connections for ledger in ledgers]
+    shared = [ledger._parts.backend.thread.shipper._connection in connections for ledger in ledgers]
     os._exit(0 if landed and not any(shared) else 1)
 assert os.waitpid(child, 0)[1] == 0
 assert search()
@@ -188,7 +188,7 @@ def test_p6_a_search_after_closing_has_a_receipt_that_holds(
     first = make_ledger()
     first.close()
     search_id = _search(first)
-    first._parts.journal.release()  # as the end of the process would
+    first._parts.backend.journal.release()  # as the end of the process would
     second = make_ledger()
     _until(lambda: database.value("SELECT count(*) FROM searches WHERE search_id = %s", search_id) == 1)
     second.close()

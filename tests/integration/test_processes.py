@@ -377,7 +377,7 @@ def test_a_closed_ledger_still_keeps_searches_for_whoever_ships_next(
     ledger = make_ledger()
     search(ledger, "early")
     ledger.close()
-    shipper = ledger._parts.thread.shipper
+    shipper = ledger._parts.backend.thread.shipper
     assert shipper is not None
     connections: list[object] = []
     shipper._connect = lambda: connections.append(1) or world.target.connect()  # type: ignore[func-returns-value]

@@ -23,7 +23,6 @@ def make_world() -> Iterator[Callable[..., World]]:
         world = World(ledger, sink or MemorySink(), clock or FrozenClock(), narrator or Teller())
         ledger.recorder = Recorder(
             ledger,
-            project=ledger.settings.project,
             sink=world.sink,
             narrator=world.narrator,
             guard=ledger.guard,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
@@ -17,7 +17,7 @@ import psycopg
 from psycopg.types.multirange import Multirange
 from psycopg.types.range import Range
 
-from ragledger.journal.state import WriterState
+from ragledger.journal.state import Identity
 from ragledger.model import FeedbackRecord
 from ragledger.sql import named_queries
 
@@ -29,6 +29,22 @@ __all__ = ["Store", "WatermarkMoved"]
 _LINE = re.compile(r"COPY (\w+), line (\d+)")
 _LIMIT_EXCEEDED = "54"
 _Keep = Callable[[list[Entry]], None]
+
+
+class Writer(Protocol):
+    """What the table is told of a stream of records: on a disk `journal.state.WriterState`, else in memory."""
+
+    writer_id: UUID
+    identity: Identity
+    started_at: int
+    pid: int
+
+    @property
+    def attempted(self) -> int: ...
+    @property
+    def shipped(self) -> int: ...
+    @property
+    def refused(self) -> dict[str, int]: ...
 
 
 class WatermarkMoved(Exception):
@@ -45,7 +61,7 @@ class Store:
         # Last registered for its type wins: the COPYs below hand over JSON text.
         connection.adapters.register_dumper(RawJsonb, RawJsonbDumper)
 
-    def register(self, state: WriterState) -> int:
+    def register(self, state: Writer) -> int:
         """Makes the writer known; its watermark."""
         self._connection.execute(
             self._queries["register_writer"],
@@ -61,7 +77,7 @@ class Store:
         row = self._connection.execute(self._queries["watermark"], {"writer_id": state.writer_id}).fetchone()
         return int(row[0]) if row else 0  # type: ignore[call-overload]
 
-    def land(self, state: WriterState, entries: Sequence[Entry], shipped: int, keep: _Keep) -> None:
+    def land(self, state: Writer, entries: Sequence[Entry], shipped: int, keep: _Keep) -> None:
         """Takes in consecutive numbers that follow `shipped`; those refused by the database are rejected alone.
 
         Args:
@@ -93,15 +109,15 @@ class Store:
                     self._queries["reject_overdue"], {"deadline_s": self._deadline_h * 3600}
                 )
 
-    def report(self, state: WriterState) -> None:
+    def report(self, state: Writer) -> None:
         """Refreshes the counters of a writer."""
         self._connection.execute(self._queries["report_counters"], _counters(state))
 
-    def finish(self, state: WriterState) -> None:
+    def finish(self, state: Writer) -> None:
         """A dead writer's last word: nothing of it will come any more."""
         self._connection.execute(self._queries["finish_writer"], _counters(state))
 
-    def _land_together(self, state: WriterState, entries: Sequence[Entry], shipped: int, keep: _Keep) -> None:
+    def _land_together(self, state: Writer, entries: Sequence[Entry], shipped: int, keep: _Keep) -> None:
         rows: dict[str, list[tuple[Any, ...]]] = {}
         for entry in entries:
             for table, row in rows_of(state.writer_id, entry):
@@ -124,7 +140,7 @@ class Store:
                 keep(rejected)
 
 
-def _counters(state: WriterState) -> dict[str, Any]:
+def _counters(state: Writer) -> dict[str, Any]:
     refused = RawJsonb(msgspec.json.encode(state.refused).decode())
     return {"writer_id": state.writer_id, "attempted": state.attempted, "refused": refused}
 

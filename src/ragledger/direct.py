@@ -1,0 +1,286 @@
+"""`write="direct"`: the table itself takes each record while the caller waits, for at most 250 ms.
+
+For places without a disk. The price is in docs/operations.md: every search waits for the database, and during an
+outage it is refused. Nothing is lost silently: refusals are counted here and in `writers`, and where the answer to a
+commit did not come in time the receipt says `unknown`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from . import sanitise
+from .errors import RagledgerError
+from .ids import new_id
+from .journal.state import Identity
+from .late_imports import late_imports
+from .ports import FATE_UNKNOWN
+from .spans import quietly
+
+if TYPE_CHECKING:
+    from .model import Record
+    from .postgres.connection import Connection
+    from .postgres.rows import Entry
+    from .postgres.store import Store
+
+__all__ = ["Direct"]
+
+_logger = logging.getLogger(__name__)
+_BOUND_S = 0.25
+_BATCH = 100
+_IDLE_S = 2.0
+_LONGEST_BACKOFF_S = 5.0
+_encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
+
+
+@dataclass(kw_only=True)
+class _Writer:
+    """What `journal.state.WriterState` is on a disk. Lost with the process, but for what `writers` was told."""
+
+    identity: Identity
+    writer_id: UUID = field(default_factory=new_id)
+    started_at: int = field(default_factory=lambda: time.time_ns() // 1000)
+    pid: int = field(default_factory=os.getpid)
+    attempted: int = 0
+    shipped: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+
+
+class _Job:
+    """A record on its way. Whoever takes it first decides: the worker begins it, or the caller withdraws it."""
+
+    __slots__ = ("body", "done", "refusal", "taken")
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+        self.done = threading.Event()
+        self.taken = threading.Lock()
+        self.refusal: str | None = FATE_UNKNOWN
+
+    def end(self, refusal: str | None) -> None:
+        self.refusal = refusal
+        self.done.set()
+
+
+class Direct:
+    """Implements `ports.Backend` without a journal. One worker thread owns the connection, which bounds the wait.
+
+    A batch whose commit was not answered is sent again with the same numbers once there is a connection: the
+    writer's watermark says whether it had landed.
+    """
+
+    kept_as: Literal["journalled", "written"] = "written"
+
+    def __init__(self, connect: Callable[[], Connection], *, project: str, vote_deadline_h: float) -> None:
+        changed: set[str] = set()
+        self._identity = Identity(project, sanitise.text(socket.gethostname(), changed) or "")
+        self._connect = connect
+        self._deadline_h = vote_deadline_h
+        self.after_fork()
+        self._start()
+
+    def after_fork(self) -> None:
+        """A child is another writer; the parent's thread and connection do not exist in it."""
+        self.writer = _Writer(identity=self._identity)
+        self.last_error: str | None = None
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # `put` is safe in a signal handler
+        self._uncertain: list[_Job] = []
+        self._rejected: set[int] = set()
+        self._lock = threading.RLock()  # re-entrant for the same reason
+        self._thread: threading.Thread | None = None
+        self._store: Store | None = None
+        self._connection: Connection | None = None
+        self._reported: dict[str, int] = {}
+        self._failures = 0
+        self._closed = False
+
+    def put(self, record: Record) -> str | None:
+        """Waits for the table to take the record, at most 250 ms."""
+        if self._closed or not self._start():
+            return self._refuse("closed")
+        if self._failures:
+            return self._refuse("no_database")  # the worker tries by itself; nobody has to wait for that
+        job = _Job(_encoder.encode(record))
+        self._jobs.put(job)
+        if not job.done.wait(_BOUND_S) and job.taken.acquire(blocking=False):
+            return self._refuse("timeout")  # nobody has begun it, and now nobody will
+        refusal = job.refusal
+        return refusal if refusal in {None, FATE_UNKNOWN, "rejected"} else self._refuse(str(refusal))
+
+    def drain(self, timeout_s: float) -> bool:
+        """Waits for what a lost connection left in doubt."""
+        deadline = time.monotonic() + timeout_s
+        while self._uncertain:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.005)
+        return True
+
+    def close(self, timeout_s: float) -> None:
+        """Ends the worker. A search after this is refused."""
+        self._closed = True
+        self._jobs.put(None)
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(max(timeout_s, _BOUND_S))
+
+    def facts(self) -> dict[str, Any]:
+        """Counters for a person."""
+        writer, thread = self.writer, self._thread
+        return {
+            "journal": None,
+            "attempted": writer.attempted,
+            "published": writer.shipped,
+            "shipped": writer.shipped,
+            "refused": dict(writer.refused),
+            "shipper": {
+                "running": thread is not None and thread.is_alive(),
+                "landed": writer.shipped,
+                "last_error": self.last_error,
+            },
+        }
+
+    def _refuse(self, reason: str) -> str:
+        with self._lock:
+            self.writer.refused[reason] = self.writer.refused.get(reason, 0) + 1
+        return reason
+
+    def _start(self) -> bool:
+        """Whether the worker runs; False while the interpreter goes down."""
+        if self._thread is not None and self._thread.is_alive():
+            return True
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._run, name="ragledger-direct", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    return False
+                self._thread = thread
+        return True
+
+    # --- in the worker -------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        with quietly():
+            wait_s = 0.0
+            while not self._closed:
+                jobs = self._take(wait_s)
+                wait_s = self._pass(jobs)
+            self._pass(self._take(0.0))
+            self._finish()
+
+    def _take(self, wait_s: float) -> list[_Job]:
+        """What is queued by now, after waiting for a first one; withdrawn ones are left out."""
+        jobs: list[_Job] = []
+        try:
+            job = self._jobs.get(timeout=wait_s)
+            while job is not None:
+                if job.taken.acquire(blocking=False):
+                    jobs.append(job)
+                if len(jobs) == _BATCH:
+                    break
+                job = self._jobs.get_nowait()
+        except queue.Empty:
+            pass
+        return jobs
+
+    def _pass(self, jobs: list[_Job]) -> float:
+        """Lands them, after what was in doubt; how long to wait for more."""
+        try:
+            store = self._open()
+            if self._uncertain or jobs:
+                self._land(store, self._uncertain + jobs)
+                return 0.0 if not self._jobs.empty() else _IDLE_S
+            store.promote_pending()
+            self._report(store)
+        except Exception as exc:  # noqa: BLE001  whatever it was, those who wait are told, and we try again
+            return self._back_off(exc, jobs)
+        return _IDLE_S
+
+    def _open(self) -> Store:
+        with late_imports:
+            from . import schema  # noqa: F401  what `connect` will need
+            from .postgres.store import Store
+
+        if self._store is None or self._connection is None or self._connection.closed:
+            self._connection = self._connect()
+            self._store = Store(self._connection, vote_deadline_h=self._deadline_h)
+            self._settle(self._store.register(self.writer))
+            if self._failures:
+                _logger.warning("ragledger: the table takes records again")
+            self._failures, self.last_error = 0, None
+        return self._store
+
+    def _land(self, store: Store, jobs: list[_Job]) -> None:
+        """In one transaction, or in parts where the database refuses one of them."""
+        from .postgres.rows import decode
+
+        writer = self.writer
+        first = writer.shipped + 1
+        entries = [decode(first + index, job.body) for index, job in enumerate(jobs)]
+        writer.attempted = max(writer.attempted, entries[-1].number)
+        self._uncertain = jobs
+        store.land(writer, entries, writer.shipped, self._note_rejected)
+        self._settle(entries[-1].number)
+
+    def _note_rejected(self, entries: list[Entry]) -> None:
+        self._rejected.update(entry.number for entry in entries)
+
+    def _settle(self, watermark: int) -> None:
+        """What was in doubt has landed up to the watermark; what follows was not."""
+        writer = self.writer
+        count = max(0, watermark - writer.shipped)
+        landed, self._uncertain = self._uncertain[:count], self._uncertain[count:]
+        for number, job in enumerate(landed, start=writer.shipped + 1):
+            rejected = number in self._rejected
+            self._rejected.discard(number)
+            job.end("rejected" if rejected else None)
+        writer.shipped += count
+
+    def _back_off(self, exc: Exception, jobs: list[_Job]) -> float:
+        self._disconnect()
+        self._failures += 1
+        self.last_error = str(exc) if isinstance(exc, RagledgerError) else type(exc).__name__
+        if self._failures == 1:
+            _logger.warning(
+                "ragledger: the table takes no records now (%s); searches are refused and counted until it does",
+                self.last_error,
+            )
+        for job in [*jobs, *self._take(0.0)]:
+            if job not in self._uncertain:
+                job.end("no_database")
+        longest = min(_LONGEST_BACKOFF_S, _BOUND_S * 2 ** min(self._failures, 10))
+        return float(longest * random.uniform(0.5, 1.0))
+
+    def _report(self, store: Store) -> None:
+        with self._lock:
+            refused = dict(self.writer.refused)
+        if refused != self._reported:
+            store.report(self.writer)
+            self._reported = refused
+
+    def _finish(self) -> None:
+        try:
+            if self._store is not None and not self._uncertain:
+                self._store.finish(self.writer)
+        except Exception as exc:  # noqa: BLE001  the connection is gone; the counters in `writers` stay as they were
+            self.last_error = type(exc).__name__
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._store = None
