@@ -9,13 +9,13 @@ import threading
 import weakref
 from types import TracebackType
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "Section"]
 
 _logger = logging.getLogger(__name__)
 
 
 class Guard:
-    """Hands out sections, by kind of fault: `with guard("row"): ...`.
+    """Hands out sections, by kind of fault: `with guard("row"): ...`. A section may be kept and used again.
 
     A fault costs what its section would have done and nothing else. Every one is counted in `faults`; the log
     gets the first, the tenth, the hundredth, ... with the exception's type only, since a message may quote
@@ -25,14 +25,14 @@ class Guard:
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
         self.faults: dict[str, int] = {}
-        self._sections: dict[str, _Section] = {}
+        self._sections: dict[str, Section] = {}
         self._lock = threading.RLock()  # re-entrant: a signal handler may search
         _guards.add(self)
 
-    def __call__(self, kind: str) -> _Section:
+    def __call__(self, kind: str) -> Section:
         section = self._sections.get(kind)
         if section is None:
-            section = self._sections[kind] = _Section(self, kind)
+            section = self._sections[kind] = Section(self, kind)
         return section
 
     def count(self, kind: str, fault: BaseException | None = None) -> None:
@@ -48,8 +48,8 @@ class Guard:
                 )
 
 
-class _Section:
-    """Reusable and re-entrant: it holds no state of its own."""
+class Section:
+    """What one kind of fault is caught in. Reusable and re-entrant: it holds no state of its own."""
 
     __slots__ = ("_guard", "_kind")
 

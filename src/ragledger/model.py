@@ -1,7 +1,8 @@
 """The values of the telemetry table, frozen, as they cross the journal.
 
 Records are written as msgpack arrays: fields may be appended with a default, never moved or removed,
-so that a newer release reads what an older one left in its journal. Decoding is typed and checks the ranges
+so that a newer release reads what an older one left in its journal. What a search makes many of is left out of
+garbage collection (`gc=False`): it holds values only, so no cycle can come through it. Decoding is typed and checks the ranges
 of the column types, because Postgres' binary COPY would wrap a number that does not fit.
 """
 
@@ -39,12 +40,12 @@ ErrorOrigin: TypeAlias = Literal["infra", "provider", "caller", "unknown"]
 IdSource: TypeAlias = Literal["framework", "metadata", "derived"]
 
 
-class _Identified(Struct, frozen=True):
+class _Identified(Struct, frozen=True, gc=False):
     chunk_id: str | None
     document_id: str | None = None
 
 
-class Candidate(_Identified, frozen=True, kw_only=True):
+class Candidate(_Identified, frozen=True, kw_only=True, gc=False):
     """An item that a search considered, in the order of the retriever.
 
     `vector` and `lexical` are the two usual signals; other signals go by name into `signals`. A signal that
@@ -62,7 +63,7 @@ class Candidate(_Identified, frozen=True, kw_only=True):
     chunk_id_source: IdSource | None = None
 
 
-class HitRecord(Struct, frozen=True, array_like=True):
+class HitRecord(Struct, frozen=True, array_like=True, gc=False):
     """A row of `hits`. Times of a journal record are microseconds since 1970, UTC."""
 
     rank: Rank
@@ -89,7 +90,7 @@ class SignalRange(Struct, frozen=True):
     complete: bool
 
 
-class SearchRecord(Struct, frozen=True, array_like=True, tag="s"):
+class SearchRecord(Struct, frozen=True, array_like=True, gc=False, tag="s"):
     """A row of `searches` with its hits, as one journal record."""
 
     search_id: UUID
@@ -180,7 +181,7 @@ class FeedbackRecord(Struct, frozen=True, array_like=True, tag="f"):
 Record: TypeAlias = SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord
 
 
-class Receipt(Struct, frozen=True, kw_only=True):
+class Receipt(Struct, frozen=True, kw_only=True, gc=False):
     """What the caller gets back for a search, a skip, a vote.
 
     `search_id` is None exactly when there is nothing durable to attach a vote to (P6): that is not the same as

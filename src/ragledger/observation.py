@@ -18,7 +18,7 @@ from . import sanitise
 from .model import ActorKind, Candidate, Receipt, Status
 from .ports import TraceIds
 from .scope import scope as current_scope
-from .weights import UNKNOWN, UNREADABLE, Weights, declared, freeze
+from .weights import UNKNOWN, UNREADABLE, FrozenWeights, Weights, declared, freeze
 
 if TYPE_CHECKING:
     from .ledger import Ledger
@@ -37,11 +37,15 @@ _ACTOR_KINDS: dict[str, ActorKind] = {
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a search before it runs. `said` wins over the scope: the `ragledger.*` keys of the call."""
+    """What is known of a search before it runs. `said` wins over the scope: the `ragledger.*` keys of the call.
+
+    `frozen` are the weights where an extractor has frozen them already: for the same settings, once.
+    """
 
     framework: str
     retriever: str | None = None
     weights: Weights = UNKNOWN
+    frozen: FrozenWeights | None = None
     top_k: Any = None
     said: Mapping[str, Any] = {}
     external_run_id: str | None = None
@@ -58,8 +62,6 @@ class Observation:
     """
 
     __slots__ = (
-        "_flags",
-        "_narration",
         "_recorder",
         "_token",
         "answered",
@@ -68,8 +70,10 @@ class Observation:
         "degraded_reason",
         "depth",
         "embedding_model",
+        "flags",
         "index_version",
         "ledger",
+        "narration",
         "opening",
         "outer",
         "parent",
@@ -99,7 +103,7 @@ class Observation:
         self.root_id: UUID = self.parent.root_id if self.parent is not None else self.search_id
         self.depth: int = self.parent.depth + 1 if self.parent is not None else 0
         self.attempt_of = opening.attempt_of
-        self.weights = freeze(opening.weights)
+        self.weights = opening.frozen or freeze(opening.weights)
         self.top_k = opening.top_k
         self.index_version = self.said("index_version")
         self.embedding_model = self.said("embedding_model")
@@ -109,13 +113,15 @@ class Observation:
         self.vector_available: bool | None = None
         self.receipt: Receipt = _OPEN
         self.closed = False
-        self._flags: set[str] = set(opening.flags)
-        self._narration: Narration | None = None
-        self.trace = TraceIds()
+        self.flags: set[str] = set(opening.flags)
+        self.narration: Narration | None = None
+        self.trace = _NO_TRACE
         self._token: contextvars.Token[Observation | None] | None = None
-        self.start_ns = (self.search_id.int >> 80) * 1_000_000  # a UUIDv7 says when it was made
-        with recorder.guard("clock"):
+        self.start_ns = 0
+        with recorder.sections.clock:
             self.start_ns = recorder.clock.wall_ns()
+        if not self.start_ns:
+            self.start_ns = (self.search_id.int >> 80) * 1_000_000  # a UUIDv7 says when it was made
         self.start_ticks: int | None = None
         self.stop_ticks: int | None = None
 
@@ -154,18 +160,10 @@ class Observation:
 
     def flag(self, word: str) -> None:
         """Notes what our own recording could not do."""
-        if text := sanitise.text(word, self._flags):
-            self._flags.add(text)
+        if text := sanitise.text(word, self.flags):
+            self.flags.add(text)
 
     # --- lifecycle, for adapters ---------------------------------------------------------------------------
-
-    @property
-    def flags(self) -> set[str]:
-        return self._flags
-
-    @property
-    def narration(self) -> Narration | None:
-        return self._narration
 
     def said(self, name: str) -> Any:
         """What the call says, else the code around it."""
@@ -188,14 +186,14 @@ class Observation:
 
     def enter(self, narration: Narration | None) -> None:
         """Becomes the open search here; the clock starts as the last act."""
-        self._narration = narration
+        self.narration = narration
         self._token = _open.set(self)
         try:
             if narration is not None:
-                with self._recorder.guard("span"):
+                with self._recorder.sections.span:
                     self.trace = narration.trace
                     narration.attach()
-            with self._recorder.guard("clock"):
+            with self._recorder.sections.clock:
                 self.start_ticks = self._recorder.clock.ticks_ns()
         except BaseException:  # Ctrl-C: this search never ran, and must not be the open one for ever
             self.closed = True
@@ -205,7 +203,7 @@ class Observation:
     def stop(self) -> None:
         """Stops the clock: what follows is our own work."""
         if self.stop_ticks is None:
-            with self._recorder.guard("clock"):
+            with self._recorder.sections.clock:
                 self.stop_ticks = self._recorder.clock.ticks_ns()
 
     def leave(self) -> None:
@@ -215,9 +213,9 @@ class Observation:
             return
         with suppress(ValueError):  # closed from another task; `nearest` skips closed observations
             _open.reset(token)
-        if self._narration is not None:
-            with self._recorder.guard("span"):
-                self._narration.detach()
+        if self.narration is not None:
+            with self._recorder.sections.span:
+                self.narration.detach()
 
     def finish(self, returned: Iterable[Candidate] | None = None) -> Receipt:
         """The search came back. `returned` is what its caller gets; None when `candidates` said it all."""
@@ -281,6 +279,7 @@ class NullObservation:
 
 
 NULL = NullObservation()
+_NO_TRACE = TraceIds()
 _OPEN = Receipt(search_id=None, status="disabled", reason="still_open")
 _open: contextvars.ContextVar[Observation | None] = contextvars.ContextVar("ragledger.open", default=None)
 

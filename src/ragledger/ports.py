@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
@@ -95,8 +96,8 @@ class Narration(Protocol):
 class Narrator(Protocol):
     """Tells a tracing backend about searches. What it says is never measured."""
 
-    def open(self, facts: SpanFacts) -> Narration | None:
-        """Starts the span; None when spans are suppressed."""
+    def open(self, facts: Callable[[], SpanFacts]) -> Narration | None:
+        """Starts the span; None when nobody listens, and then `facts` is not asked."""
         ...
 
 

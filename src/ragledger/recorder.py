@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import UUID
 
 from . import sanitise
@@ -11,9 +12,9 @@ from .composition import Caps, Composed, compose, compose_readable
 from .faults import error_origin, error_type, status_of
 from .guard import Guard
 from .ids import new_id
-from .model import Candidate, Receipt, Record, SearchRecord, Status
+from .model import ActorKind, Candidate, ErrorOrigin, Receipt, Record, SearchRecord, Status
 from .observation import NULL, NullObservation, Observation, Opening, actor_of
-from .ports import FATE_UNKNOWN, Narrator, Sink, SpanFacts
+from .ports import FATE_UNKNOWN, Narration, Narrator, Sink, SpanFacts
 from .scope import scope as current_scope
 from .weights import UNREADABLE, epoch_of, freeze
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KnownSearches", "Recorder"]
 
+_Votable: TypeAlias = "tuple[tuple[int, str | None], ...]"
 _NOTHING = Composed((), None, None, None, None, None)
 _FAULT = Receipt(search_id=None, status="refused", reason="fault")
 
@@ -47,6 +49,21 @@ class KnownSearches:
         return self._hits.get(search_id)
 
 
+class _Sections:
+    """The guard's sections of one search, at hand: looking each up would cost as much as entering it."""
+
+    __slots__ = ("capture", "clock", "hits", "journal", "open", "row", "span")
+
+    def __init__(self, guard: Guard) -> None:
+        self.open = guard("open")
+        self.clock = guard("clock")
+        self.hits = guard("hits")
+        self.row = guard("row")
+        self.journal = guard("journal")
+        self.span = guard("span")
+        self.capture = guard("capture")
+
+
 class Recorder:
     """Opens and closes observations for one ledger."""
 
@@ -64,6 +81,7 @@ class Recorder:
         self.project = ledger.settings.project
         self.kept_as = kept_as
         self.guard = guard
+        self.sections = _Sections(guard)
         self.clock = clock
         self.known = KnownSearches()
         self.caps = Caps(ledger.settings.max_candidates, ledger.settings.max_admitted)
@@ -73,7 +91,7 @@ class Recorder:
 
     def open(self, opening: Opening) -> Observation | NullObservation:
         """Starts a search and makes it the open one here. False when nothing is recorded."""
-        with self.guard("open"):
+        with self.sections.open:
             scope = current_scope()
             if scope.suppressed:
                 return NULL
@@ -84,7 +102,7 @@ class Recorder:
 
     def skip(self, opening: Opening, reason: str) -> Receipt:
         """Records that a retrieval was due and not called."""
-        with self.guard("open"):
+        with self.sections.open:
             scope = current_scope()
             if scope.suppressed:
                 return NULL.receipt
@@ -97,7 +115,7 @@ class Recorder:
     def put(self, record: Record) -> str | None:
         """Hands a record to the sink; a refusal is counted by its reason."""
         refusal: str | None = "fault"
-        with self.guard("journal"):
+        with self.sections.journal:
             refusal = self._sink.put(record)
         if refusal is not None and refusal != "fault":
             self.guard.count(refusal if refusal == FATE_UNKNOWN else f"refused:{refusal}")
@@ -113,45 +131,35 @@ class Recorder:
         """Writes the row, then the span, then gives out the receipt."""
         composed = _NOTHING
         if exc is not None:
-            with self.guard("row"):
+            with self.sections.row:
                 status = status_of(exc)
         if observation.answered or (returned is not None and exc is None):
             composed = self._compose(observation, returned)
         record = self._record(observation, status, composed, exc=exc)
         narration = observation.narration
         if narration is not None and record is not None:
-            with self.guard("span"):
+            with self.sections.span:
                 end_ns = observation.start_ns + (observation.elapsed_ns or 0)
                 narration.close(record, observation.receipt.status, end_ns)
         capture = observation.scope.capture
         if capture is not None:
-            with self.guard("capture"):
+            with self.sections.capture:
                 capture.add(observation, observation.receipt)
 
-    def _narrate(self, observation: Observation) -> Any:
-        with self.guard("span"):
-            flags: set[str] = set()  # the row flags these; the span only must not break
-            return self._narrator.open(
-                SpanFacts(
-                    observation.search_id,
-                    observation.opening.framework,
-                    _said(observation, "corpus", flags),
-                    _said(observation, "surface", flags),
-                    sanitise.count(observation.top_k, flags),
-                    observation.start_ns,
-                )
-            )
+    def _narrate(self, observation: Observation) -> Narration | None:
+        with self.sections.span:
+            return self._narrator.open(partial(_span_facts, observation))
         return None
 
     def _compose(self, observation: Observation, returned: Iterable[Candidate] | None) -> Composed:
         scored, flags = observation.scored, observation.flags
         items: list[Candidate] | None = None
-        with self.guard("hits"):
-            items = list(returned) if returned is not None else None
+        with self.sections.hits:
+            items = returned if type(returned) is list or returned is None else list(returned)
             return compose(scored, items, flags, self.caps)
         flags.add("incomplete")
         if items is not None or returned is None:
-            with self.guard("hits"):
+            with self.sections.hits:
                 return compose_readable(scored, items, flags, self.caps)
         return _NOTHING
 
@@ -167,15 +175,15 @@ class Recorder:
         """Hands the row to the sink. A row that cannot be made whole is made of what is ours alone."""
         observation.receipt = _FAULT
         record: SearchRecord | None = None
-        with self.guard("row"):
+        with self.sections.row:
             record = self._row(observation, status, composed, exc, skip_reason)
         if record is None:
-            with self.guard("row"):
+            with self.sections.row:
                 record = self._bare_row(observation, status)
         if record is not None:
             refusal = self.put(record)
-            with self.guard("row"):
-                observation.receipt = self._search_receipt(record, refusal)
+            with self.sections.row:
+                observation.receipt = self._search_receipt(record, composed.votable, refusal)
         return record
 
     def receipt(
@@ -188,8 +196,8 @@ class Recorder:
             return Receipt(search_id=search_id, status="unknown", reason=refusal, hits=hits)
         return Receipt(search_id=None, status="refused", reason=refusal)
 
-    def _search_receipt(self, record: SearchRecord, refusal: str | None) -> Receipt:
-        hits = tuple([(hit.rank, hit.chunk_id) for hit in record.hits if hit.admitted])
+    def _search_receipt(self, record: SearchRecord, votable: _Votable, refusal: str | None) -> Receipt:
+        hits = votable if record.hits else ()
         receipt = self.receipt(record.search_id, refusal, hits)
         if receipt.search_id is not None:
             self.known.remember(record.search_id, hits)
@@ -204,36 +212,58 @@ class Recorder:
         skip_reason: str | None,
     ) -> SearchRecord:
         flags = observation.flags
+        # By position, in the order of the columns: forty names would be a tenth of what a search costs.
+        circumstances = _circumstances(observation, flags)
+        lineage = _lineage(observation, flags)
+        outcome = _outcome(observation, status, exc, skip_reason)
+        available = _vector_available(observation, composed, flags)
+        latency_ms = _latency_ms(observation, status, flags)
+        weights, epoch, index_version, embedding_model, extractor = _ranking(observation, flags)
+        trace = observation.trace
+        run_id = observation.opening.external_run_id
+        run_id = run_id if run_id is None else sanitise.text(run_id, flags)
         searched = status == "ok"
-        columns: dict[str, Any] = {
-            "skip_reason": (sanitise.text(skip_reason, flags) or "unknown") if status == "skipped" else None,
-            "error_type": sanitise.text(error_type(exc), flags) if exc is not None else None,
-            "error_origin": error_origin(exc) if exc is not None else None,
-            "degraded": observation.degraded_reason is not None,
-            "degraded_reason": sanitise.text(observation.degraded_reason, flags),
-            "vector_available": _vector_available(observation, composed, flags),
-            "latency_ms": _latency_ms(observation, flags) if status != "skipped" else None,
-            "candidate_count": composed.candidate_count if searched else None,
-            "admitted_count": composed.admitted_count if searched else None,
-            "top_candidate_score": composed.top_candidate_score,
-            "top_admitted_score": composed.top_admitted_score,
-            "signals": composed.signals,
-            "query_key": None,
-            "hits": composed.hits,
-        }
         return SearchRecord(
-            **_place(observation),
-            **_circumstances(observation, flags),
-            **_ranking(observation, flags),
-            **columns,
-            project=self.project,
-            status=status,
-            flags=tuple(sorted(flags)),
+            observation.search_id,
+            observation.start_ns // 1000,
+            self.project,
+            *circumstances,
+            *lineage,
+            status,
+            *outcome,
+            available,
+            latency_ms,
+            sanitise.count(observation.top_k, flags),
+            composed.candidate_count if searched else None,
+            composed.admitted_count if searched else None,
+            composed.top_candidate_score,
+            composed.top_admitted_score,
+            weights,
+            epoch,
+            index_version,
+            embedding_model,
+            extractor,
+            composed.signals,
+            None,
+            tuple(sorted(flags)) if flags else (),
+            trace.trace_id,
+            trace.span_id,
+            trace.sampled,
+            trace.owner,
+            run_id,
+            composed.hits,
         )
 
     def _bare_row(self, observation: Observation, status: Status) -> SearchRecord:
         observation.flags.add("incomplete")
+        parent = observation.parent
         columns = {
+            "search_id": observation.search_id,
+            "started_at": observation.start_ns // 1000,
+            "framework": observation.opening.framework,
+            "parent_id": parent.search_id if parent is not None else None,
+            "root_id": observation.root_id,
+            "depth": observation.depth,
             "actor_kind": "system",
             "weights": _UNREADABLE.json,
             "epoch": epoch_of(_UNREADABLE, index_version=None, embedding_model=None),
@@ -242,7 +272,7 @@ class Recorder:
             "hits": (),
         }
         return SearchRecord(
-            **(_UNSAID | _place(observation) | columns),
+            **(_UNSAID | columns),
             project=self.project,
             status=status,
             flags=tuple(sorted(observation.flags)),
@@ -256,64 +286,94 @@ _UNSAID: dict[str, Any] = {
 _UNREADABLE = freeze(UNREADABLE)
 
 
+def _span_facts(observation: Observation) -> SpanFacts:
+    flags: set[str] = set()  # the row flags these; the span only must not break
+    return SpanFacts(
+        observation.search_id,
+        observation.opening.framework,
+        _said(observation, "corpus", flags),
+        _said(observation, "surface", flags),
+        sanitise.count(observation.top_k, flags),
+        observation.start_ns,
+    )
+
+
 def _said(observation: Observation, name: str, flags: set[str]) -> str | None:
     """Text that the call or the code around it says; nothing is what an empty one says."""
-    return sanitise.text(observation.said(name), flags) or None
+    value = observation.said(name)
+    return value if value is None else sanitise.text(value, flags) or None
 
 
-def _place(observation: Observation) -> dict[str, Any]:
-    """Which search it is, and where it stands among others: all of it made by ourselves."""
-    parent = observation.parent
-    return {
-        "search_id": observation.search_id,
-        "started_at": observation.start_ns // 1000,
-        "framework": observation.opening.framework,
-        "parent_id": parent.search_id if parent is not None else None,
-        "root_id": observation.root_id,
-        "depth": observation.depth,
-    }
+def _circumstances(
+    observation: Observation, flags: set[str]
+) -> tuple[str | None, str | None, str | None, ActorKind, str | None, str, str | None]:
+    """Corpus, surface, session, actor's kind and id, framework, retriever: what adapter, call and scope said."""
+    opening, actor = observation.opening, observation.said("actor")
+    return (
+        _said(observation, "corpus", flags),
+        _said(observation, "surface", flags),
+        _said(observation, "session_id", flags),
+        *(("system", None) if actor is None else actor_of(actor, flags)),
+        opening.framework,
+        sanitise.text(opening.retriever, flags),
+    )
 
 
-def _circumstances(observation: Observation, flags: set[str]) -> dict[str, Any]:
-    """What adapter, call and surrounding code said."""
-    opening = observation.opening
-    actor_kind, actor_id = actor_of(observation.said("actor"), flags)
-    trace = observation.trace
-    return {
-        "corpus": _said(observation, "corpus", flags),
-        "surface": _said(observation, "surface", flags),
-        "session_id": _said(observation, "session_id", flags),
-        "actor_kind": actor_kind,
-        "actor_id": actor_id,
-        "retriever": sanitise.text(opening.retriever, flags),
-        "attempt_of": sanitise.identifier(observation.attempt_of, flags),
-        "served_from": sanitise.identifier(opening.served_from, flags),
-        "external_run_id": sanitise.text(opening.external_run_id, flags),
-        "trace_id": trace.trace_id,
-        "span_id": trace.span_id,
-        "sampled": trace.sampled,
-        "span_owner": trace.owner,
-    }
+def _lineage(
+    observation: Observation, flags: set[str]
+) -> tuple[UUID | None, UUID, int, UUID | None, UUID | None]:
+    """Parent, root, depth, the attempt it repeats, the search that it was served from."""
+    parent, served_from = observation.parent, observation.opening.served_from
+    return (
+        parent.search_id if parent is not None else None,
+        observation.root_id,
+        observation.depth,
+        sanitise.identifier(observation.attempt_of, flags),
+        sanitise.identifier(served_from, flags),
+    )
 
 
-def _ranking(observation: Observation, flags: set[str]) -> dict[str, Any]:
-    """What shaped the ranking, and the epoch."""
-    frozen = observation.weights
+def _outcome(
+    observation: Observation, status: Status, exc: BaseException | None, skip_reason: str | None
+) -> tuple[str | None, str | None, ErrorOrigin | None, bool, str | None]:
+    """Reason of a skip, type and origin of an error, degraded and its reason."""
+    flags, degraded = observation.flags, observation.degraded_reason
+    return (
+        (sanitise.text(skip_reason, flags) or "unknown") if status == "skipped" else None,
+        sanitise.text(error_type(exc), flags) if exc is not None else None,
+        error_origin(exc) if exc is not None else None,
+        degraded is not None,
+        degraded if degraded is None else sanitise.text(degraded, flags),
+    )
+
+
+def _ranking(
+    observation: Observation, flags: set[str]
+) -> tuple[str, str, str | None, str | None, str | None]:
+    """Weights, epoch, index version, embedding model, extractor: what shaped the ranking."""
+    frozen, index_version, embedding_model = (
+        observation.weights,
+        observation.index_version,
+        observation.embedding_model,
+    )
     if not frozen.readable:
         flags.add("weights_unreadable")
-    index_version = sanitise.text(observation.index_version, flags) or None
-    embedding_model = sanitise.text(observation.embedding_model, flags) or None
-    return {
-        "top_k": sanitise.count(observation.top_k, flags),
-        "weights": frozen.json,
-        "epoch": epoch_of(frozen, index_version=index_version, embedding_model=embedding_model),
-        "index_version": index_version,
-        "embedding_model": embedding_model,
-        "extractor_version": sanitise.text(frozen.extractor, flags),
-    }
+    if index_version is not None:
+        index_version = sanitise.text(index_version, flags) or None
+    if embedding_model is not None:
+        embedding_model = sanitise.text(embedding_model, flags) or None
+    return (
+        frozen.json,
+        epoch_of(frozen, index_version=index_version, embedding_model=embedding_model),
+        index_version,
+        embedding_model,
+        sanitise.text(frozen.extractor, flags),
+    )
 
 
-def _latency_ms(observation: Observation, flags: set[str]) -> float | None:
+def _latency_ms(observation: Observation, status: Status, flags: set[str]) -> float | None:
+    if status == "skipped":
+        return None
     elapsed_ns = observation.elapsed_ns
     if elapsed_ns is None:
         flags.add("incomplete")
@@ -323,8 +383,8 @@ def _latency_ms(observation: Observation, flags: set[str]) -> float | None:
 
 def _vector_available(observation: Observation, composed: Composed, flags: set[str]) -> bool | None:
     """Dense retrieval answered: true; the embedding failed: false; no vector signal, or unknowable: null."""
-    said = sanitise.truth(observation.vector_available, flags)
-    if said is not None:
+    said = observation.vector_available
+    if said is not None and (said := sanitise.truth(said, flags)) is not None:
         return said
     vector = composed.signals.get("vector") if composed.signals else None
     return True if vector is not None and vector.count else None

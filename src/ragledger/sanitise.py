@@ -12,38 +12,36 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
-__all__ = ["INT4_MAX", "count", "identifier", "number", "text", "truth", "word"]
+__all__ = ["INT4_MAX", "MAX_TEXT", "count", "identifier", "number", "text", "truth", "word"]
 
 INT4_MAX = 2**31 - 1
-_MAX_TEXT = 512
+MAX_TEXT = 512
 _DIGEST = 16
 _BAD_TEXT = "sanitised_id"
 
 
 def text(value: Any, flags: set[str]) -> str | None:
     """Text that Postgres takes: no NUL, no unpaired surrogate, at most 512 characters. None stays None."""
-    if value is None:
-        return None
+    if type(value) is str and len(value) <= MAX_TEXT and value.isascii() and "\0" not in value:
+        return value
+    return None if value is None else _careful_text(value, flags)
+
+
+def _careful_text(value: Any, flags: set[str]) -> str | None:
     if type(value) is not str:
         value = _as_text(value, flags)
         if value is None:
             return None
-    if len(value) <= _MAX_TEXT and "\0" not in value:
-        if value.isascii():
-            return value  # type: ignore[no-any-return]
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            pass
-        else:
-            return value  # type: ignore[no-any-return]
-    flags.add(_BAD_TEXT)
     cleaned = value.replace("\0", "\\u0000").encode("utf-8", "backslashreplace")
-    if len(value) <= _MAX_TEXT and len(found := cleaned.decode()) <= _MAX_TEXT:
-        return str(found)
+    found = str(cleaned.decode())
+    if len(value) <= MAX_TEXT and len(found) <= MAX_TEXT:
+        if found != value:
+            flags.add(_BAD_TEXT)
+        return found
+    flags.add(_BAD_TEXT)
     # Two long ids that begin alike stay two: the digest of the whole takes the place of what is cut off.
     digest = hashlib.blake2b(cleaned, digest_size=_DIGEST // 2).hexdigest()
-    return f"{cleaned.decode()[: _MAX_TEXT - _DIGEST - 1]}~{digest}"
+    return f"{found[: MAX_TEXT - _DIGEST - 1]}~{digest}"
 
 
 def _as_text(value: Any, flags: set[str]) -> str | None:

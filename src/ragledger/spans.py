@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextvars
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.environment_variables import OTEL_PYTHON_TRACER_PROVIDER
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider
 
 from .model import SearchRecord
@@ -66,30 +69,36 @@ class OtelNarrator:
     """Starts a span per search; a provider set later is picked up, and without one it costs almost nothing."""
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
-        self._uses_global = provider is None
+        # Where the environment names a provider, asking for it is what sets it up.
+        self._may_be_unset = (
+            provider is None
+            and OTEL_PYTHON_TRACER_PROVIDER not in os.environ
+            and hasattr(trace, "_TRACER_PROVIDER")
+        )
         self._tracer: Tracer = trace.get_tracer(SCOPE_NAME, _version(), tracer_provider=provider)
 
-    def open(self, facts: SpanFacts) -> Narration | None:
+    def open(self, facts: Callable[[], SpanFacts]) -> Narration | None:
         """The span, not yet current. None under suppression (the row has its own switch), and with nothing to tell."""
-        if self._uses_global and _nobody_traces():
-            return None
         current = otel_context.get_current()
+        if self._may_be_unset and _nobody_traces(current):
+            return None
         if current.get(_SUPPRESSION_KEYS[0]) or current.get(_SUPPRESSION_KEYS[1]):
             return None
+        known = facts()
         attributes: dict[str, str | int] = {
             OPERATION: "retrieval",
             OPENINFERENCE_KIND: "RETRIEVER",
-            SEARCH_ID: str(facts.search_id),
-            FRAMEWORK: facts.framework,
+            SEARCH_ID: str(known.search_id),
+            FRAMEWORK: known.framework,
         }
-        if facts.corpus is not None:
-            attributes[DATA_SOURCE] = facts.corpus
-        if facts.surface is not None:
-            attributes[SURFACE] = facts.surface
-        if facts.top_k is not None:
-            attributes[TOP_K] = facts.top_k
+        if known.corpus is not None:
+            attributes[DATA_SOURCE] = known.corpus
+        if known.surface is not None:
+            attributes[SURFACE] = known.surface
+        if known.top_k is not None:
+            attributes[TOP_K] = known.top_k
         span = self._tracer.start_span(
-            SPAN_NAME, kind=SpanKind.INTERNAL, attributes=attributes, start_time=facts.start_ns
+            SPAN_NAME, kind=SpanKind.INTERNAL, attributes=attributes, start_time=known.start_ns
         )
         return _SpanNarration(span)
 
@@ -101,10 +110,13 @@ def _version() -> str | None:
         return None
 
 
-def _nobody_traces() -> bool:
+def _nobody_traces(current: Context) -> bool:
     """No provider here, and no trace that came with the request: its ids would still belong in the row."""
-    provider = trace.get_tracer_provider()
-    return isinstance(provider, trace.ProxyTracerProvider) and trace.get_current_span() is trace.INVALID_SPAN
+    # Not by `trace.get_tracer_provider()` at once: while none is set it looks into the environment every time, which
+    # costs more than all the rest of this.
+    if trace._TRACER_PROVIDER is not None:  # noqa: SLF001  looked for when the narrator was made
+        return False
+    return trace.get_current_span(current) is trace.INVALID_SPAN
 
 
 class _SpanNarration:

@@ -116,6 +116,8 @@ def _canonical_float(value: Any) -> float | int | str:
 
 def freeze(weights: Weights) -> FrozenWeights:
     """Copies the weights by value. Never raises: a field that cannot be read is named as unknown, the others stay."""
+    if weights is UNKNOWN:
+        return _UNKNOWN
     try:
         key = _encode(weights)
     except Exception:  # noqa: BLE001  a numpy scalar or a foreign object, which may raise anything: see below
@@ -193,3 +195,4 @@ def _json(value: Any) -> str:
 _encode = msgspec.msgpack.Encoder().encode
 _frozen: dict[bytes, FrozenWeights] = {}
 _epochs: dict[tuple[str, str | None, str | None], str] = {}
+_UNKNOWN = _freeze(UNKNOWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -111,8 +112,8 @@ class Teller:
 
     log: list[Any] = field(default_factory=list)
 
-    def open(self, facts: SpanFacts) -> Narration | None:
-        self.log.append(facts)
+    def open(self, facts: Callable[[], SpanFacts]) -> Narration | None:
+        self.log.append(facts())
         return Telling(self.log)
 
 
