@@ -10,7 +10,7 @@ import numbers
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from ragledger.model import Candidate, IdSource, ScoreKind
+from ragledger.model import Candidate, IdSource, Returned, ScoreKind
 
 if TYPE_CHECKING:
     from ragledger import Ledger
@@ -38,8 +38,8 @@ class Translator:
         self._no_score = None if scored else "unavailable"
         self.flags: set[str] = set()
 
-    def candidates(self, result: Any) -> list[Candidate] | None:
-        """One per returned item, in order. An item that cannot be read keeps its place, without an id.
+    def read(self, result: Any) -> list[Candidate] | Returned | None:
+        """What was returned, in order. An item that cannot be read keeps its place, without an id.
 
         None where the result is no list: iterating a generator would take it from the application.
         """
@@ -48,13 +48,30 @@ class Translator:
             return None
         document = self._document
         try:
-            return [document(item) for item in result]
+            usual = self._usual(result)
+            return usual if usual is not None else [document(item) for item in result]
         except Exception as fault:
             self._ledger.guard.count("langchain.extract", fault)
             if self._ledger.guard.strict:
                 raise
         self.flags.add("incomplete")
         return [self._tolerantly(item) for item in result]
+
+    def _usual(self, result: Any) -> Returned | None:
+        """Documents with an id of their own and no score; None when there is any other among them."""
+        ids: list[Any] = [getattr(item, "id", None) for item in result]
+        if list(map(type, ids)).count(str) < len(ids) or not all(ids):
+            return None
+        metadata = [item.metadata for item in result]
+        if any(["score" in each or "relevance_score" in each for each in metadata]):
+            return None
+        key = self._source_kind_key
+        return Returned(
+            chunk_ids=ids,
+            document_ids=self._document_ids(metadata),
+            source_kinds=[_id_text(each.get(key)) for each in metadata] if key is not None else None,
+            score_source=self._no_score,
+        )
 
     def _tolerantly(self, item: Any) -> Candidate:
         try:
@@ -108,12 +125,20 @@ class Translator:
             return None, None
         return self._ledger.derive_id(content), "derived"
 
+    def _document_ids(self, metadata: list[Any]) -> list[str | None]:
+        """Of all documents; nearly always they are under the first key."""
+        if self._document_id_keys:
+            key = self._document_id_keys[0]
+            found = [each.get(key) for each in metadata]
+            if list(map(type, found)).count(str) == len(found) and all(found):
+                return found
+        return [self._document_id(each) for each in metadata]
+
     def _document_id(self, metadata: Any) -> str | None:
         for key in self._document_id_keys:
-            if key in metadata:
-                text = _id_text(metadata[key])
-                if text:
-                    return text
+            value = metadata.get(key)
+            if value is not None and (text := value if type(value) is str else _id_text(value)):
+                return text
         return None
 
     def _score(self, metadata: Any) -> tuple[float | None, ScoreKind | None, str | None]:

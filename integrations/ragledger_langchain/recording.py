@@ -108,13 +108,13 @@ class Search:
 
 def _finish(ledger: Ledger, observation: Observation, result: Any) -> None:
     translator = Translator(ledger, scored=bool(observation.scored))
-    candidates = None  # what cannot be read is unknown, not empty
+    returned = None  # what cannot be read is unknown, not empty
     try:
         with ledger.guard("langchain.extract"):
-            candidates = translator.candidates(result)
+            returned = translator.read(result)
     finally:
         observation.flags.update(translator.flags)
-        observation.finish(candidates)
+        observation.finish(returned)
 
 
 def _in_embedding(exc: BaseException) -> bool:

@@ -12,21 +12,21 @@ from uuid import UUID
 
 from llama_index.core.schema import NodeRelationship
 
-from ragledger.model import Candidate, IdSource, ScoreKind
+from ragledger.model import Candidate, IdSource, Returned, ScoreKind
 
 if TYPE_CHECKING:
     from ragledger import Ledger
     from ragledger.observation import Observation
 
-__all__ = ["candidates"]
+__all__ = ["read"]
 
 _SOURCE = NodeRelationship.SOURCE
 _UNREADABLE = Candidate(None, score_source="unreadable")
 
 
-def candidates(
+def read(
     result: Any, observation: Observation, score_kind: ScoreKind | None
-) -> tuple[list[Candidate] | None, bool]:
+) -> tuple[list[Candidate] | Returned | None, bool]:
     """What the caller gets, in its order, and whether all of it could be read.
 
     Only a list or a tuple is walked: anything else is the application's to iterate, and unknown to us.
@@ -37,6 +37,8 @@ def candidates(
     ledger: Ledger = observation.ledger
     # Where the retriever's own code has handed scores over, "unavailable" would be false.
     reader = _Reader(ledger, score_kind, None if observation.scored else "unavailable")
+    if (usual := reader.usual(result)) is not None:
+        return usual, True
     complete = True
     items = iter(tuple(result))
     while True:
@@ -67,6 +69,33 @@ class _Reader:
         self._source_kind_key = ledger.source_kind_key
         self._score_kind = score_kind
         self._no_score = no_score
+
+    def usual(self, result: Any) -> Returned | None:
+        """Nodes with an id of their own, all of them scored or none; None when it is anything else."""
+        if self._chunk_id_key:
+            return None
+        key = self._source_kind_key
+        try:
+            nodes = [item.node for item in result]
+            ids = [node.node_id for node in nodes]
+            scores = [item.score for item in result]
+            scored = None not in scores
+            if list(map(type, ids)).count(str) < len(ids) or not all(ids):
+                return None
+            if not scored and scores.count(None) < len(scores):
+                return None
+            documents = list(map(self._document_id, nodes))
+            sources = [_as_id(node.metadata.get(key)) for node in nodes] if key else None
+        except Exception:  # noqa: BLE001  item by item it is met again, and costs that item
+            return None
+        return Returned(
+            chunk_ids=ids,
+            document_ids=documents,
+            scores=scores if scored else None,
+            source_kinds=sources,
+            score_kind=self._score_kind if scored else None,
+            score_source="node.score" if scored else self._no_score,
+        )
 
     def candidate(self, item: Any) -> Candidate:
         node = getattr(item, "node", item)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ragledger.guard import Guard
-from ragledger.model import Candidate
+from ragledger.model import Candidate, Returned
 from ragledger.observation import Observation, Opening, open_observation
 from ragledger.weights import UNREADABLE
 
@@ -120,11 +120,11 @@ class Searches:
         search.dense_answered = search.dense_answered or bool(reading.dense)
         for observation in search.observations:
             self._say_vector(observation, search)
-            returned: list[Candidate] | None = None
+            returned: list[Candidate] | Returned | None = None
             complete = False
             try:
                 with observation.ledger.guard("llama_index.extract"):
-                    returned, complete = extract.candidates(result, observation, reading.score_kind)
+                    returned, complete = extract.read(result, observation, reading.score_kind)
             finally:
                 if not complete:
                     observation.flag("incomplete")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple, TypeAlias, get_args
 
 from . import sanitise
-from .model import Candidate, HitRecord, IdSource, ScoreKind, SignalRange
+from .model import Candidate, HitRecord, IdSource, Returned, ScoreKind, SignalRange
 
 __all__ = ["Caps", "Composed", "compose", "compose_readable"]
 
 
 _Keyed: TypeAlias = "tuple[str | None, Candidate]"
 
-_TEXT = frozenset({str, type(None)})
-_FLOAT = frozenset({float})
 _SCORE_KINDS = frozenset(get_args(ScoreKind))
 _ID_SOURCES = frozenset(get_args(IdSource))
 
@@ -27,7 +24,7 @@ class Composed(NamedTuple):
     The counts are None where some of the candidates could not be read.
     """
 
-    hits: tuple[HitRecord, ...]
+    hits: tuple[HitRecord, ...] | Returned
     candidate_count: int | None
     admitted_count: int | None
     top_candidate_score: float | None
@@ -46,7 +43,7 @@ class Caps(NamedTuple):
 
 def compose(
     scored: Sequence[Candidate],
-    returned: Sequence[Candidate] | None,
+    returned: Sequence[Candidate] | Returned | None,
     flags: set[str],
     caps: Caps = Caps(),  # noqa: B008  an immutable value
 ) -> Composed:
@@ -60,8 +57,9 @@ def compose(
     Admitted hits keep their position in the returned list as rank (a chunk that came twice keeps its best one);
     candidates that were not admitted follow after the last position.
     """
-    if not scored and returned is not None and (usual := _as_it_is(returned, caps)) is not None:
-        return usual
+    if isinstance(returned, Returned):
+        usual = _as_it_is(returned, caps) if not scored else None
+        return usual or compose(scored, returned.candidates(), flags, caps)
     rest = _keyed(scored, flags)
     details: dict[str | None, Candidate] = {}
     if returned is None:
@@ -72,6 +70,12 @@ def compose(
         details, rest = _details(rest, chosen, flags)
     items = _fold(chosen, details, flags)
     following = _unadmitted(rest, items, len(chosen), flags) if rest else []
+    return _composed(items, following, flags, caps, scored=bool(scored))
+
+
+def _composed(
+    items: list[HitRecord], following: list[HitRecord], flags: set[str], caps: Caps, *, scored: bool
+) -> Composed:
     everything = items + following
     if len(items) > caps.admitted or (following and len(everything) > caps.candidates):
         flags.add("hits_capped")
@@ -89,37 +93,27 @@ def compose(
     )
 
 
-def _as_it_is(returned: Sequence[Candidate], caps: Caps) -> Composed | None:
-    """The usual result: nothing to fold, to change or to cut. None where there may be, which costs three times as much.
+def _as_it_is(returned: Returned, caps: Caps) -> Composed | None:
+    """The usual result: nothing to fold, to change or to cut. None where there may be, which costs more.
 
-    Values are looked at together, a column at a time: ten calls for ten ids would be most of the price of a row.
+    A column is looked at as a whole: a call for each id would be most of the price of a row.
     """
+    ids, scores, documents = returned.chunk_ids, returned.scores, returned.document_ids
+    sources = returned.source_kinds
+    count = len(ids)
     try:
-        ids = [item.chunk_id for item in returned]
-        documents = [item.document_id for item in returned]
-        scores = [item.score for item in returned]
-        others = [
-            (item.score_kind, item.score_source, item.chunk_id_source, item.source_kind, item.vector, item.lexical,
-             item.signals) for item in returned
-        ]  # fmt: skip
-        count = len(ids)
-        if count > caps.admitted or len(set(ids)) < count or not all(ids):
-            return None
-        numbers = [score for score in scores if score is not None] if None in scores else scores
-        words = _words(others[0]) if count and others.count(others[0]) == count else None
-        if words is None or not _are_plain(ids + documents) or not _are_finite(numbers):
+        if (
+            count > caps.admitted
+            or len(set(ids)) < count
+            or not all(ids)
+            or not _are_plain([*ids, *documents] if sources is None else [*ids, *documents, *sources])
+            or not (scores is None or _are_finite(scores))
+        ):
             return None
     except Exception:  # noqa: BLE001  a foreign value may raise anything; the careful way meets it again
         return None
-    kind, score_source, id_source, source_kind = words
-    hits = tuple([
-        HitRecord(rank, chunk_id, id_source, document_id, source_kind, score,
-                  kind if score is not None else "none", score_source, None, None, None,
-                  True)  # noqa: FBT003  a row, in the order of its columns
-        for rank, chunk_id, document_id, score in zip(range(1, count + 1), ids, documents, scores, strict=True)
-    ])  # fmt: skip
-    top = _best(hits) if numbers else None
-    return Composed(hits, count, count, top, top, None, tuple(enumerate(ids, 1)))
+    top = (min(scores) if returned.score_kind == "distance" else max(scores)) if scores else None
+    return Composed(returned if count else (), count, count, top, top, None, tuple(enumerate(ids, 1)))
 
 
 def _are_plain(texts: list[str | None]) -> bool:
@@ -135,27 +129,16 @@ def _are_plain(texts: list[str | None]) -> bool:
     return together.isascii() or bool(together.encode("utf-8"))  # raises on an unpaired surrogate
 
 
-def _are_finite(numbers: Sequence[float | None]) -> bool:
-    return list(map(type, numbers)).count(float) == len(numbers) and math.isfinite(sum(numbers))  # type: ignore[arg-type]
-
-
-@lru_cache(maxsize=256)
-def _words(said: tuple[Any, ...]) -> tuple[ScoreKind, str | None, IdSource, str | None] | None:
-    """Our own copy of what is the same for all items; None when one of them has to be changed, or has signals."""
-    score_kind, score_source, id_source, source_kind, *signals = said
-    if signals != [None, None, None] or not _are_plain([score_kind, score_source, id_source, source_kind]):
-        return None
-    if score_kind not in _SCORE_KINDS and score_kind is not None:
-        return None
-    if id_source not in _ID_SOURCES and id_source is not None:
-        return None
-    return score_kind or "similarity", score_source, id_source or "framework", source_kind
+def _are_finite(numbers: list[float]) -> bool:
+    return list(map(type, numbers)).count(float) == len(numbers) and math.isfinite(sum(numbers))
 
 
 def compose_readable(
-    scored: Sequence[Candidate], returned: Sequence[Candidate] | None, flags: set[str], caps: Caps
+    scored: Sequence[Candidate], returned: Sequence[Candidate] | Returned | None, flags: set[str], caps: Caps
 ) -> Composed:
     """`compose` for items some of which raise: a returned one keeps its rank, a candidate is left out."""
+    if isinstance(returned, Returned):
+        returned = returned.candidates()
     kept = [item for item in scored if _is_readable(item)]
     items = [item if _is_readable(item) else Candidate(None) for item in returned or ()]
     composed = compose(kept, items if returned is not None else None, flags, caps)
@@ -270,7 +253,7 @@ def _score_kind(item: Candidate, detail: Candidate, flags: set[str]) -> ScoreKin
     return "fused" if sources > 1 else "similarity"
 
 
-def _best(hits: Sequence[HitRecord]) -> float | None:
+def _best(hits: list[HitRecord]) -> float | None:
     """The best score: of distances, the smallest."""
     scored = [hit for hit in hits if hit.score is not None]
     if not scored:

@@ -1,14 +1,16 @@
 """The values of the telemetry table, frozen, as they cross the journal.
 
 Records are written as msgpack arrays: fields may be appended with a default, never moved or removed,
-so that a newer release reads what an older one left in its journal. What a search makes many of is left out of
-garbage collection (`gc=False`): it holds values only, so no cycle can come through it. Decoding is typed and checks the ranges
-of the column types, because Postgres' binary COPY would wrap a number that does not fit.
+so that a newer release reads what an older one left in its journal. Decoding is typed and checks the ranges of the
+column types, because Postgres' binary COPY would wrap a number that does not fit.
+
+What every search makes many of is left out of garbage collection (`gc=False`): it holds values, so no cycle can come
+through it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, TypeAlias
 from uuid import UUID
 
@@ -24,6 +26,7 @@ __all__ = [
     "Outcome",
     "Receipt",
     "Record",
+    "Returned",
     "SearchRecord",
     "SignalRange",
 ]
@@ -81,6 +84,58 @@ class HitRecord(Struct, frozen=True, array_like=True, gc=False):
     content_key: bytes | None = None
 
 
+class Returned(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """What a retriever returned, in its order, a column a field: the usual result, in the form that costs least.
+
+    The lists are equally long; the words hold for all items. What differs more than that is told as `Candidate`s.
+    """
+
+    chunk_ids: list[str]
+    document_ids: list[str | None]
+    scores: list[float] | None = None
+    source_kinds: list[str | None] | None = None
+    score_kind: ScoreKind | None = None
+    score_source: str | None = None
+    chunk_id_source: IdSource = "framework"
+
+    def __len__(self) -> int:
+        return len(self.chunk_ids)
+
+    def candidates(self) -> list[Candidate]:
+        """Item by item, as it was given."""
+        return [
+            Candidate(
+                chunk_id,
+                document_id,
+                score=score,
+                source_kind=source_kind,
+                score_kind=self.score_kind,
+                score_source=self.score_source,
+                chunk_id_source=self.chunk_id_source,
+            )
+            for chunk_id, document_id, score, source_kind in self._columns()
+        ]
+
+    def hits(self) -> tuple[HitRecord, ...]:
+        """The rows of the items, all of them admitted. Raises ValueError when the columns differ in length."""
+        kind: ScoreKind = "none" if self.scores is None else self.score_kind or "similarity"
+        source, where = self.chunk_id_source, self.score_source
+        return tuple(
+            HitRecord(rank, chunk_id, source, document_id, source_kind, score, kind, where, None, None, None, True)  # noqa: FBT003
+            for rank, (chunk_id, document_id, score, source_kind) in enumerate(self._columns(), 1)
+        )  # fmt: skip
+
+    def _columns(self) -> Iterator[tuple[str, str | None, float | None, str | None]]:
+        nothing = [None] * len(self.chunk_ids)
+        return zip(
+            self.chunk_ids,
+            self.document_ids,
+            nothing if self.scores is None else self.scores,
+            nothing if self.source_kinds is None else self.source_kinds,
+            strict=True,
+        )
+
+
 class SignalRange(Struct, frozen=True):
     """What a normaliser needs to know of one signal over all candidates of a search."""
 
@@ -91,7 +146,7 @@ class SignalRange(Struct, frozen=True):
 
 
 class SearchRecord(Struct, frozen=True, array_like=True, gc=False, tag="s"):
-    """A row of `searches` with its hits, as one journal record."""
+    """A row of `searches` with its hits, as one journal record. `hits` are rows, or the columns that say the same."""
 
     search_id: UUID
     started_at: Micros
@@ -134,7 +189,12 @@ class SearchRecord(Struct, frozen=True, array_like=True, gc=False, tag="s"):
     sampled: bool | None
     span_owner: str | None
     external_run_id: str | None
-    hits: tuple[HitRecord, ...]
+    hits: tuple[HitRecord, ...] | Returned
+
+    @property
+    def hit_rows(self) -> tuple[HitRecord, ...]:
+        """The hits as rows."""
+        return self.hits.hits() if isinstance(self.hits, Returned) else self.hits
 
 
 class DeliveryRecord(Struct, frozen=True, array_like=True, tag="d"):

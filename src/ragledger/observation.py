@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from . import sanitise
-from .model import ActorKind, Candidate, Receipt, Status
+from .model import ActorKind, Candidate, Receipt, Returned, Status
 from .ports import TraceIds
 from .scope import scope as current_scope
 from .weights import UNKNOWN, UNREADABLE, FrozenWeights, Weights, declared, freeze
@@ -217,7 +217,7 @@ class Observation:
             with self._recorder.sections.span:
                 self.narration.detach()
 
-    def finish(self, returned: Iterable[Candidate] | None = None) -> Receipt:
+    def finish(self, returned: Iterable[Candidate] | Returned | None = None) -> Receipt:
         """The search came back. `returned` is what its caller gets; None when `candidates` said it all."""
         return self._close("ok", returned, None)
 
@@ -226,7 +226,7 @@ class Observation:
         return self._close("error", (), exc)
 
     def _close(
-        self, status: Status, returned: Iterable[Candidate] | None, exc: BaseException | None
+        self, status: Status, returned: Iterable[Candidate] | Returned | None, exc: BaseException | None
     ) -> Receipt:
         if not self.closed:
             self.closed = True
@@ -266,7 +266,7 @@ class NullObservation:
     def leave(self) -> None:
         """Keeps nothing."""
 
-    def finish(self, returned: Iterable[Candidate] | None = None) -> Receipt:
+    def finish(self, returned: Iterable[Candidate] | Returned | None = None) -> Receipt:
         """Gives the receipt of nothing."""
         return self.receipt
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import UUID
@@ -12,7 +12,7 @@ from .composition import Caps, Composed, compose, compose_readable
 from .faults import error_origin, error_type, status_of
 from .guard import Guard
 from .ids import new_id
-from .model import ActorKind, Candidate, ErrorOrigin, Receipt, Record, SearchRecord, Status
+from .model import ActorKind, Candidate, ErrorOrigin, Receipt, Record, Returned, SearchRecord, Status
 from .observation import NULL, NullObservation, Observation, Opening, actor_of
 from .ports import FATE_UNKNOWN, Narration, Narrator, Sink, SpanFacts
 from .scope import scope as current_scope
@@ -125,7 +125,7 @@ class Recorder:
         self,
         observation: Observation,
         status: Status,
-        returned: Iterable[Candidate] | None,
+        returned: Iterable[Candidate] | Returned | None,
         exc: BaseException | None,
     ) -> None:
         """Writes the row, then the span, then gives out the receipt."""
@@ -151,11 +151,11 @@ class Recorder:
             return self._narrator.open(partial(_span_facts, observation))
         return None
 
-    def _compose(self, observation: Observation, returned: Iterable[Candidate] | None) -> Composed:
+    def _compose(self, observation: Observation, returned: Iterable[Candidate] | Returned | None) -> Composed:
         scored, flags = observation.scored, observation.flags
-        items: list[Candidate] | None = None
+        items: Sequence[Candidate] | Returned | None = None
         with self.sections.hits:
-            items = returned if type(returned) is list or returned is None else list(returned)
+            items = returned if returned is None or isinstance(returned, (list, Returned)) else list(returned)
             return compose(scored, items, flags, self.caps)
         flags.add("incomplete")
         if items is not None or returned is None:
@@ -224,9 +224,7 @@ class Recorder:
         run_id = run_id if run_id is None else sanitise.text(run_id, flags)
         searched = status == "ok"
         return SearchRecord(
-            observation.search_id,
-            observation.start_ns // 1000,
-            self.project,
+            observation.search_id, observation.start_ns // 1000, self.project,
             *circumstances,
             *lineage,
             status,
@@ -234,25 +232,16 @@ class Recorder:
             available,
             latency_ms,
             sanitise.count(observation.top_k, flags),
-            composed.candidate_count if searched else None,
-            composed.admitted_count if searched else None,
-            composed.top_candidate_score,
-            composed.top_admitted_score,
-            weights,
-            epoch,
-            index_version,
-            embedding_model,
-            extractor,
+            composed.candidate_count if searched else None, composed.admitted_count if searched else None,
+            composed.top_candidate_score, composed.top_admitted_score,
+            weights, epoch, index_version, embedding_model, extractor,
             composed.signals,
             None,
             tuple(sorted(flags)) if flags else (),
-            trace.trace_id,
-            trace.span_id,
-            trace.sampled,
-            trace.owner,
+            trace.trace_id, trace.span_id, trace.sampled, trace.owner,
             run_id,
             composed.hits,
-        )
+        )  # fmt: skip
 
     def _bare_row(self, observation: Observation, status: Status) -> SearchRecord:
         observation.flags.add("incomplete")
@@ -308,14 +297,20 @@ def _circumstances(
     observation: Observation, flags: set[str]
 ) -> tuple[str | None, str | None, str | None, ActorKind, str | None, str, str | None]:
     """Corpus, surface, session, actor's kind and id, framework, retriever: what adapter, call and scope said."""
-    opening, actor = observation.opening, observation.said("actor")
+    opening, text = observation.opening, sanitise.text
+    said, scope = opening.said.get, observation.scope
+    corpus, surface, session_id, actor = said("corpus"), said("surface"), said("session_id"), said("actor")
+    corpus = scope.corpus if corpus is None else corpus
+    surface = scope.surface if surface is None else surface
+    session_id = scope.session_id if session_id is None else session_id
+    actor = scope.actor if actor is None else actor
     return (
-        _said(observation, "corpus", flags),
-        _said(observation, "surface", flags),
-        _said(observation, "session_id", flags),
+        None if corpus is None else text(corpus, flags) or None,
+        None if surface is None else text(surface, flags) or None,
+        None if session_id is None else text(session_id, flags) or None,
         *(("system", None) if actor is None else actor_of(actor, flags)),
         opening.framework,
-        sanitise.text(opening.retriever, flags),
+        text(opening.retriever, flags),
     )
 
 

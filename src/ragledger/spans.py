@@ -116,7 +116,7 @@ def _nobody_traces(current: Context) -> bool:
     # costs more than all the rest of this.
     if trace._TRACER_PROVIDER is not None:  # noqa: SLF001  looked for when the narrator was made
         return False
-    return trace.get_current_span(current) is trace.INVALID_SPAN
+    return not current or trace.get_current_span(current) is trace.INVALID_SPAN
 
 
 class _SpanNarration:

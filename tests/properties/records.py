@@ -23,6 +23,8 @@ def _drawn(info: msgspec.inspect.Type) -> st.SearchStrategy[Any]:  # noqa: PLR09
         return st.builds(info.cls, **{field.name: _drawn(field.type) for field in info.fields})
     if isinstance(info, kinds.VarTupleType):
         return st.lists(_drawn(info.item_type), max_size=4).map(tuple)
+    if isinstance(info, kinds.ListType):
+        return st.lists(_drawn(info.item_type), max_size=4)
     if isinstance(info, kinds.DictType):
         return st.dictionaries(_drawn(info.key_type), _drawn(info.value_type), max_size=3)
     if isinstance(info, kinds.LiteralType):

@@ -112,7 +112,19 @@ def test_p3_the_parts_are_those_that_a_recorder_has(make_world: Callable[..., Wo
     """A part that is added must be broken here too."""
     recorder = vars(make_world().ledger.recorder)
     assert set(recorder) == {
-        *("ledger", "project", "guard", "clock", "known", "caps", "new_id", "kept_as", "sections", "_sink", "_narrator"),
+        *(
+            "ledger",
+            "project",
+            "guard",
+            "clock",
+            "known",
+            "caps",
+            "new_id",
+            "kept_as",
+            "sections",
+            "_sink",
+            "_narrator",
+        ),
     }
     telling = {name for name in vars(Telling) if not name.startswith("_")}
     assert telling == {"trace", "attach", "detach", "close"}

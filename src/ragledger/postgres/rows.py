@@ -138,7 +138,7 @@ def _search_rows(writer: UUID, number: int, record: SearchRecord) -> list[tuple[
     values[_SIGNALS] = _json(record.signals)
     values[_FLAGS] = list(record.flags)
     rows: list[tuple[str, tuple[Any, ...]]] = [("searches", (*values, writer, number))]
-    for hit in record.hits:
+    for hit in record.hit_rows:
         columns = astuple(hit)
         if hit.signals is not None:
             columns = (*columns[:_HIT_SIGNALS], _json(hit.signals), *columns[_HIT_SIGNALS + 1 :])
