@@ -88,8 +88,8 @@ class Narration(Protocol):
         """Undoes `attach`, also from another context, without a log line."""
         ...
 
-    def close(self, record: SearchRecord, row_status: str, end_ns: int) -> None:
-        """Says how it ended. Never text, never an exception's message."""
+    def close(self, record: SearchRecord | None, row_status: str, end_ns: int) -> None:
+        """Says how it ended; without a record only that it did. Never text, never an exception's message."""
         ...
 
 

@@ -137,7 +137,7 @@ class Recorder:
             composed = self._compose(observation, returned)
         record = self._record(observation, status, composed, exc=exc)
         narration = observation.narration
-        if narration is not None and record is not None:
+        if narration is not None:
             with self.sections.span:
                 end_ns = observation.start_ns + (observation.elapsed_ns or 0)
                 narration.close(record, observation.receipt.status, end_ns)

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+from functools import lru_cache
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -104,6 +104,9 @@ class OtelNarrator:
 
 
 def _version() -> str | None:
+    # Here: it brings in zipfile and email, a tenth of what `import ragledger` may take.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("ragledger")
     except PackageNotFoundError:  # the source tree on a path, not installed
@@ -150,9 +153,9 @@ class _SpanNarration:
             except ValueError:
                 return
 
-    def close(self, record: SearchRecord, row_status: str, end_ns: int) -> None:
+    def close(self, record: SearchRecord | None, row_status: str, end_ns: int) -> None:
         span = self._span
-        if span.is_recording():
+        if record is not None and span.is_recording():
             span.set_attributes(_closing_attributes(record, row_status))
             if record.status == "error":
                 span.set_status(Status(StatusCode.ERROR))
@@ -177,12 +180,15 @@ def _closing_attributes(record: SearchRecord, row_status: str) -> Mapping[str, s
         TOP_K: record.top_k,
     }
     attributes.update({name: value for name, value in optional.items() if value is not None})
-    effective = json.loads(record.weights)["effective"]
-    for name, attribute in _WEIGHTS.items():
-        value = effective.get(name)
-        if isinstance(value, (int, float)):
-            attributes[attribute] = float(value)
+    attributes.update(_weight_attributes(record.weights))
     return attributes
+
+
+@lru_cache(maxsize=256)
+def _weight_attributes(weights: str) -> Mapping[str, float]:
+    effective = json.loads(weights)["effective"]
+    values = {attribute: effective.get(name) for name, attribute in _WEIGHTS.items()}
+    return {attribute: float(value) for attribute, value in values.items() if isinstance(value, (int, float))}
 
 
 @contextmanager

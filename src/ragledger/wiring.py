@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .clock import SystemClock
-from .direct import Direct
 from .errors import ConfigError
 from .guard import Guard
 from .journal.directory import target_of
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import TracerProvider
 
+    from .direct import Direct
     from .embedded import EmbeddedServer
     from .ports import Lookup
     from .postgres.connection import Connection
@@ -144,6 +144,8 @@ def _assemble(target: Target, name: str, tracer_provider: TracerProvider | None)
 
 
 def _direct(target: Target) -> Direct:
+    from .direct import Direct
+
     chosen = target.settings
     connect = partial(target.connect, statement_timeout_s=_DIRECT_STATEMENT_TIMEOUT_S)
     return Direct(connect, project=chosen.project, vote_deadline_h=chosen.vote_deadline_h)

@@ -102,8 +102,8 @@ class Telling(Narration):
     def detach(self) -> None:
         self.log.append("detach")
 
-    def close(self, record: SearchRecord, row_status: str, end_ns: int) -> None:
-        self.log.append(("close", record.status, row_status, end_ns))
+    def close(self, record: SearchRecord | None, row_status: str, end_ns: int) -> None:
+        self.log.append(("close", record.status if record else None, row_status, end_ns))
 
 
 @dataclass
