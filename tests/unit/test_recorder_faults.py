@@ -322,7 +322,7 @@ def test_p6_without_any_row_the_receipt_says_that_nothing_was_kept(make_world: C
         "fault",
     )
     assert world.sink.records == []
-    assert world.faults == {"row": 2}
+    assert world.faults == {"row": 2, "span": 1}
 
 
 @pytest.mark.parametrize("step", ["open", "attach"])
