@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from .journal import directory as files
+from .journal.salvage import strays
 from .journal.state import WriterState
 from .sql import named_queries
 
@@ -81,13 +82,27 @@ class _Local(msgspec.Struct, frozen=True):
     pid: int
 
 
+_NO_FACTS = _Local(attempted=0, published=0, refused=0, project="unknown", host="unknown", pid=0)
+
+
 def balances(connection: Connection, directory: Path) -> list[WriterBalance]:
     """Every writer that the table or the journal directory of this host knows."""
     local = _local(directory)
     cursor = connection.execute(named_queries("balance")["balance"], {"writer_id": None})
     rows = [_Row(*row) for row in cursor.fetchall()]  # type: ignore[arg-type]
     found = [_account(row, local.pop(row.writer_id, None)) for row in rows]
-    return found + [_unseen(writer_id, facts) for writer_id, facts in sorted(local.items())]
+    found += [_unseen(writer_id, facts) for writer_id, facts in sorted(local.items())]
+    unreadable = {UUID(hex=stray.writer): stray.why for stray in strays(directory)}
+    known = {balance.writer_id for balance in found}
+    found += [_unseen(writer_id, _NO_FACTS) for writer_id in unreadable if writer_id not in known]
+    return [_with_doubt(balance, unreadable.get(balance.writer_id)) for balance in found]
+
+
+def _with_doubt(balance: WriterBalance, why: str | None) -> WriterBalance:
+    if why is None:
+        return balance
+    words = f"{why}: what it left here is not counted; `ragledger ship` mends what can be mended"
+    return msgspec.structs.replace(balance, faults=(*balance.faults, words))
 
 
 def _local(directory: Path) -> dict[UUID, _Local]:

@@ -14,6 +14,7 @@ import msgspec
 
 from .errors import RagledgerError
 from .journal import directory as files
+from .journal.salvage import strays
 from .journal.state import WriterState, lock_is_free
 from .settings import config_home
 
@@ -89,6 +90,11 @@ def _journal(target: Target) -> Iterator[Finding]:
         "past the cap records are refused; is the database taking records?" if size > cap / 2 else "",
     )
     yield from _writers_here(target)
+    if found := strays(path):
+        yield Finding(
+            "problem", "unreadable", f"{len(found)} writer(s): {', '.join(sorted({stray.why for stray in found}))}",
+            "`ragledger ship` mends what can be mended and says what cannot",
+        )  # fmt: skip
     rejected = sorted(path.glob("*.rejected"))
     if rejected:
         yield Finding(

@@ -22,6 +22,7 @@ ENVIRONMENT: dict[str, str] = {
     "RAGLEDGER_JOURNAL_DIR": "journal_dir: where the journal lives (default under the XDG state directory)",
     "RAGLEDGER_JOURNAL_CAP_MB": "journal_cap_mb: past this, records are refused and counted (default 2048)",
     "RAGLEDGER_WRITE": "`journal` (default), or `direct`: the table takes each record while the caller waits, 250 ms at most",
+    "RAGLEDGER_JOURNAL_FSYNC": "journal_fsync: `none` (default), `batch` or `always`; see docs/operations.md",
     "RAGLEDGER_SHIP": "ship: `thread` (default) or `sidecar` (`ragledger ship --follow` does it)",
     "RAGLEDGER_STRICT": "strict: 1 re-raises our own faults; for tests",
     "RAGLEDGER_KEY": "key: the secret that keys every hash; the same on every host",
@@ -41,6 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     journal_dir: Path | None = None
     journal_cap_mb: int = 2048
     write: Literal["journal", "direct"] = "journal"
+    journal_fsync: Literal["none", "batch", "always"] = "none"
     ship: Literal["thread", "sidecar"] = "thread"
     strict: bool = False
     key: bytes | None = None
@@ -102,6 +104,7 @@ _TEXTS = {
     "RAGLEDGER_SCHEMA": "schema",
     "RAGLEDGER_PROJECT": "project",
     "RAGLEDGER_WRITE": "write",
+    "RAGLEDGER_JOURNAL_FSYNC": "journal_fsync",
     "RAGLEDGER_SHIP": "ship",
     "RAGLEDGER_KEY": "key",
 }

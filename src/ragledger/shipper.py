@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import RagledgerError
 from .journal import directory as files
 from .journal.backlog import Backlog, Batch
+from .journal.salvage import mend
 from .journal.state import WriterState
 from .late_imports import late_imports
 from .spans import quietly
@@ -129,6 +130,7 @@ class Shipper:
     def _ship_others(self, store: Store, own: Path | None) -> int:
         landed = 0
         files.sweep(self.directory)
+        self._mend()
         paths = files.locks(self.directory)
         for path in self._live.keys() - {own, *paths}:
             self._forget(path)
@@ -138,8 +140,19 @@ class Shipper:
             try:
                 landed += self._ship_other(store, path)
             except OSError as exc:
-                self._complain(path, exc)
+                self._complain(path, type(exc).__name__)
         return landed
+
+    def _mend(self) -> None:
+        mended, left = mend(self.directory)
+        for stray in mended:
+            _logger.warning(
+                "ragledger: writer %s: %s; it was made anew, and what can be read goes to the table",
+                stray.writer,
+                stray.why,
+            )
+        for stray in left:
+            self._complain(files.lock_path(self.directory, stray.writer), stray.why)
 
     def _ship_other(self, store: Store, path: Path) -> int:
         state = WriterState.adopt(path)
@@ -181,14 +194,14 @@ class Shipper:
                 store.report(backlog.state)
                 self._reported[path] = refused
 
-    def _complain(self, path: Path, exc: OSError) -> None:
+    def _complain(self, path: Path, why: str) -> None:
         """One journal that cannot be read does not stop the others."""
         if path not in self._unreadable:
             self._unreadable.add(path)
             _logger.error(
                 "ragledger: the journal of writer %s cannot be read (%s); its records wait there",
                 path.stem,
-                type(exc).__name__,
+                why,
             )
 
     def _empty(self, store: Store, backlog: Backlog) -> int:
@@ -324,8 +337,7 @@ class ShipperThread:
             while not self._stop.is_set():
                 self._urgent.clear()
                 # Also while the table is away: no search should have to make a segment by itself.
-                if (writer := self._journal.writer) is not None:
-                    writer.prepare()
+                self._journal.tend()
                 if self.ships and time.monotonic() >= self._next_attempt:
                     self._next_attempt = time.monotonic() + self._attempt()
                 self._urgent.wait(_POLL_S)

@@ -153,7 +153,12 @@ def _direct(target: Target) -> Direct:
 
 def _journalled(target: Target) -> Journalled:
     chosen, directory = target.settings, target.journal_dir
-    journal = Journal(directory, project=chosen.project, cap_bytes=chosen.journal_cap_mb * 1024 * 1024)
+    journal = Journal(
+        directory,
+        project=chosen.project,
+        cap_bytes=chosen.journal_cap_mb * 1024 * 1024,
+        fsync=chosen.journal_fsync,
+    )
 
     def make_shipper() -> Shipper:
         return Shipper(directory, target.connect, vote_deadline_h=chosen.vote_deadline_h)

@@ -25,6 +25,25 @@ from ragledger.wiring import Target, target_from
 RAGLEDGER = (sys.executable, "-c", "from ragledger.cli import main; main()")
 
 
+SEARCH = """
+import atexit, os, signal, sys, time
+import ragledger
+from ragledger import Candidate
+
+def search(ledger, chunk="a"):
+    with ledger.search(corpus="c") as found:
+        found.candidates(Candidate(chunk, score=0.5))
+    os.write(1, f"{found.receipt.search_id}\\n".encode())
+    assert found.receipt.search_id is not None
+"""
+"""A program's first lines: each search prints the receipt that it was given."""
+
+
+def ids(output: str) -> list[UUID]:
+    """The receipts that such a program printed."""
+    return [UUID(line) for line in output.split()]
+
+
 class World:
     """One target: its table, its journal directory, and journals that write there."""
 

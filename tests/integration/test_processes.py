@@ -6,36 +6,30 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import psycopg
 import pytest
 from fix_pg import Database
-from integration.shipping import RAGLEDGER, World, balanced, make_search, run, ship_command, wait_until
+from integration.shipping import (
+    RAGLEDGER,
+    SEARCH,
+    World,
+    balanced,
+    ids,
+    make_search,
+    run,
+    ship_command,
+    wait_until,
+)
 
-import ragledger
 from ragledger import Candidate, Ledger, schema
 from ragledger.journal import directory as files
 from ragledger.journal.state import WriterState
 
 pytestmark = [pytest.mark.pg, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
-
-SEARCH = """
-import atexit, os, signal, sys, time
-import ragledger
-from ragledger import Candidate
-
-def search(ledger, chunk="a"):
-    with ledger.search(corpus="c") as found:
-        found.candidates(Candidate(chunk, score=0.5))
-    os.write(1, f"{found.receipt.search_id}\\n".encode())
-    assert found.receipt.search_id is not None
-"""
 
 
 @pytest.fixture
@@ -44,139 +38,6 @@ def world(database: Database) -> Iterator[World]:
     yield made
     for journal in made.journals:
         journal.release()
-
-
-def ids(output: str) -> list[UUID]:
-    return [UUID(line) for line in output.split()]
-
-
-ENDS: dict[str, tuple[str, int]] = {
-    "at once": ("search(ragledger.open())", 0),
-    "closed": ("with_ledger = ragledger.open(); search(with_ledger); with_ledger.close()", 0),
-    "sys.exit": ("search(ragledger.open()); sys.exit(1)", 1),
-    "exception": ("search(ragledger.open()); 1 / 0", 1),
-    "KeyboardInterrupt": ("search(ragledger.open()); raise KeyboardInterrupt", 130),
-    "in a thread": (
-        "import threading; l = ragledger.open(); t = threading.Thread(target=search, args=(l,)); t.start()",
-        0,
-    ),
-    "atexit before open": ("atexit.register(lambda: search(l)); l = ragledger.open()", 0),
-    "atexit after open": ("l = ragledger.open(); atexit.register(lambda: search(l)); search(l)", 0),
-    "garbage": ("import gc\nl = ragledger.open(); search(l); l.close(); del l; gc.collect()", 0),
-    "search after close": ("l = ragledger.open(); search(l); l.close(); search(l)", 0),
-    "os._exit": ("search(ragledger.open()); os._exit(3)", 3),
-    "SIGTERM": ("search(ragledger.open()); os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)", -15),
-    "SIGKILL": ("search(ragledger.open()); os.kill(os.getpid(), signal.SIGKILL)", -9),
-}
-DRAINS = {"at once", "closed", "sys.exit", "exception", "in a thread", "atexit after open", "garbage"}
-
-
-@pytest.mark.parametrize("how", ENDS)
-def test_p5_however_a_process_ends_its_searches_are_in_the_table_once(world: World, how: str) -> None:
-    code, expected = ENDS[how]
-    done = run(SEARCH + code, world.database.dsn, check=False)
-    assert done.returncode in ({1, 130, -2} if how == "KeyboardInterrupt" else {expected}), done.stderr
-    given = ids(done.stdout)
-    assert given
-    if how in DRAINS:
-        assert world.stored() == given, "the drain at exit"
-        assert list(world.directory.glob("*.seg")) == []
-    world.ship()
-    assert sorted(world.stored()) == sorted(given)
-    assert list(world.directory.iterdir()) == []
-    assert balanced(world.database, world.directory).written == len(given)
-
-
-def test_an_exit_with_the_database_away_is_bounded_and_leaves_everything_in_the_journal(
-    world: World,
-) -> None:
-    dsn = psycopg.conninfo.make_conninfo(world.database.dsn, host="127.0.0.1", port=1)
-    code = "import time; start = time.monotonic()\n" + SEARCH + "l = ragledger.open(); search(l); l.close()"
-    done = run(code + "\nassert time.monotonic() - start < 20", dsn)
-    [given] = ids(done.stdout)
-    assert "Traceback" not in done.stderr
-    elsewhere = ragledger.wiring.target_from(dsn=dsn).journal_dir
-    world.directory.parent.mkdir(exist_ok=True, parents=True)
-    elsewhere.rename(world.directory)
-    assert ship_command(world.database.dsn).returncode == 0
-    assert world.stored() == [given]
-
-
-def test_p5_after_a_fork_parent_and_child_are_both_in_the_table(world: World) -> None:
-    code = """
-ledger = ragledger.open(strict=True)
-search(ledger, "parent before")
-child = os.fork()
-search(ledger, "parent" if child else "child")
-assert ledger.flush(60), ledger.facts()
-if child:
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    search(ledger, "parent after")
-"""
-    done = run(SEARCH + code, world.database.dsn, PYTHONWARNINGS="ignore")
-    assert sorted(world.stored()) == sorted(ids(done.stdout))
-    found = world.database.rows("SELECT chunk_id FROM hits ORDER BY 1")
-    assert [chunk for (chunk,) in found] == ["child", "parent", "parent after", "parent before"]
-    assert world.database.value("SELECT count(DISTINCT pid) FROM writers") == 2
-    assert balanced(world.database, world.directory).written == 4
-
-
-def test_a_child_forked_while_the_driver_is_imported_can_import_it_too(world: World) -> None:
-    """The import lock of a module stays taken for ever in a child, when another thread held it at the fork."""
-    code = """
-ledger = ragledger.open()
-children = []
-for _ in range(12):  # the shipper's thread imports psycopg just now
-    children.append(os.fork())
-    if children[-1] == 0:
-        signal.alarm(30)
-        import psycopg, asyncio
-        os._exit(0)
-    time.sleep(0.02)
-assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 12
-"""
-    run(SEARCH + code, world.database.dsn, PYTHONWARNINGS="ignore")
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_p5_workers_of_multiprocessing_keep_their_searches(world: World, tmp_path: Path, method: str) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        SEARCH
-        + f"""
-import multiprocessing
-
-def work(number):
-    ledger = ragledger.open(name=f"worker-{{number}}")
-    search(ledger, f"w{{number}}")
-
-if __name__ == "__main__":
-    ledger = ragledger.open()
-    search(ledger, "main")
-    context = multiprocessing.get_context({method!r})
-    workers = [context.Process(target=work, args=(n,)) for n in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-        assert worker.exitcode == 0
-"""
-    )
-    code = f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__')" if method == "fork" else ""
-    command = [sys.executable, "-W", "ignore", *(["-c", code] if code else [str(program)])]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=dict(os.environ) | {"RAGLEDGER_DSN": world.database.dsn},
-    )
-    assert done.returncode == 0, done.stderr
-    world.ship()
-    assert sorted(world.stored()) == sorted(ids(done.stdout))
-    assert len(world.stored()) == 4
-    assert balanced(world.database, world.directory).written == 4
 
 
 @pytest.fixture

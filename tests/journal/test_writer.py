@@ -120,7 +120,18 @@ def test_the_cap_refuses_and_a_shipped_segment_makes_room(tmp_path: Path) -> Non
     assert len(drain(reader)[0]) == kept
     writer.seal()
     assert writer.append(bytes(50 * KB)) is None
-    assert len(left_by(writer)[0]) == kept + 1
+    assert left_by(writer)[0][-1][0] == kept + 1
+
+
+def test_where_a_large_segment_has_no_room_a_small_one_is_made(tmp_path: Path) -> None:
+    writer = make_writer(tmp_path, cap_bytes=800 * KB)
+    kept = 0
+    while writer.append(bytes(20 * KB)) is None:
+        writer.prepare()
+        kept += 1
+    sizes = [path.stat().st_size for _, path in files.segments(tmp_path, writer.writer_id.hex)]
+    assert sizes == [256 * KB] * 3
+    assert kept == 3 * 12
 
 
 def test_the_cap_is_for_all_writers_together(tmp_path: Path) -> None:
@@ -155,40 +166,65 @@ def test_a_full_disk_refuses_and_recovers_when_the_background_finds_room(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small tmpfs")
-def test_p5_a_disk_that_is_really_full_kills_nobody_and_every_receipt_holds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["none", "batch", "always"])
+def test_p5_a_disk_that_is_really_full_kills_nobody_and_every_receipt_holds(
+    tmp_path: Path, mode: str
+) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)], check=False)
     if mounted.returncode:
         pytest.skip("this container may not mount")
     try:
-        code = f"""
-import os
+        found = subprocess.run(
+            [sys.executable, "-c", FULL, str(disk), mode],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=_with_tests(),
+        )
+        assert found.returncode == -signal.SIGKILL, found.stderr
+        name, before, after = found.stdout.split()
+        records, damaged = left_behind(disk, UUID(name))
+        kept = int(before) + int(after)
+        assert [number for number, _ in records] == list(range(1, kept + 1))
+        assert all(body == b"%06d" % number * 5000 for number, body in records), "a torn record"
+        assert damaged == []
+        assert int(before) > 20
+        assert int(after) == 10
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+FULL = """
+import os, signal, sys
 from pathlib import Path
-from journal.doubles import make_writer
-writer = make_writer(Path({str(disk)!r}))
-kept, refused = 0, 0
+from journal.doubles import PLENTY, WHO
+from ragledger.ids import new_id
+from ragledger.journal.writer import JournalWriter
+
+directory = Path(sys.argv[1])
+ballast = directory / "ballast"  # somebody else's, and it will go away
+ballast.write_bytes(bytes(1 << 20))
+writer = JournalWriter(directory, new_id(), WHO, PLENTY, fsync=sys.argv[2])
+kept = refused = 0
 while refused < 50:
     if refused % 10 == 5:
         writer.prepare()
-    reason = writer.append(os.urandom(30_000))
+    reason = writer.append(b"%06d" % (kept + 1) * 5000)
     assert reason in (None, "no_space"), reason
     kept += reason is None
     refused += reason is not None
-print(writer.writer_id, kept, flush=True)
-os._exit(0)
+before = kept
+ballast.unlink()
+writer.prepare()
+for _ in range(10):
+    assert writer.append(b"%06d" % (kept + 1) * 5000) is None
+    kept += 1
+assert writer.state.refused == {"no_space": 50}
+print(writer.writer_id, before, kept - before, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
 """
-        found = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=_with_tests()
-        )
-        assert found.returncode == 0, found.stderr
-        name, kept = found.stdout.split()
-        records, damaged = left_behind(disk, UUID(name))
-        assert [number for number, _ in records] == list(range(1, int(kept) + 1))
-        assert damaged == []
-        assert int(kept) > 30
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
 
 
 def _with_tests() -> dict[str, str]:

@@ -11,6 +11,7 @@ import typer
 
 from ragledger.errors import RagledgerError
 from ragledger.journal import directory as files
+from ragledger.journal.salvage import strays
 from ragledger.journal.state import WriterState
 from ragledger.shipper import Shipper
 
@@ -55,6 +56,8 @@ def ship_command(
             f"{facts['landed']} record(s) landed, {facts['rejected']} rejected, "
             f"{facts['waiting']} waiting in {facts['writers']} journal(s)"
         )
+    for stray in strays(target.journal_dir):
+        typer.echo(f"ragledger ship: writer {stray.writer} is left as it is: {stray.why}", err=True)
 
 
 def _follow(shipper: Shipper, every_s: float) -> None:

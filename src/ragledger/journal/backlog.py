@@ -69,6 +69,9 @@ class Backlog:
             n, offset = following, HEADER_SIZE
         if not self._live:
             gathering.lose_until(self.state.published)
+            # A record that is there was begun and finished, whatever a damaged state file says.
+            self.state.published = max(self.state.published, gathering.number)
+            self.state.attempted = max(self.state.attempted, gathering.number)
         position = _Position(n, offset, gathering.number)
         if gathering.number == self.shipped:
             self._position = position

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -15,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from ragledger.errors import ConfigError
 
 __all__ = [
+    "leads_to",
     "lock_path",
     "locks",
     "open_directory",
@@ -23,7 +25,9 @@ __all__ = [
     "segments",
     "size_of",
     "sweep",
+    "sync_names",
     "target_of",
+    "writers_with_segments",
 ]
 
 _HALF_MADE_S = 60.0
@@ -114,21 +118,53 @@ def locks(directory: Path) -> list[Path]:
 
 
 def sweep(directory: Path) -> None:
-    """Removes what a process left that died while it made its lock file: nobody will ever look at it."""
+    """Removes what a process left that died while it made its lock file: nobody will ever look at it.
+
+    Its age alone proves nothing, clocks step: one that is locked is being made.
+    """
     for path in directory.glob("*.new"):
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_mtime < time.time() - _HALF_MADE_S:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mtime < time.time() - _HALF_MADE_S:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()
 
 
 def segments(directory: Path, writer: str) -> list[tuple[int, Path]]:
-    """The segments of a writer, in order."""
+    """The segments of a writer, in order; none where there is no directory."""
     found = []
-    with os.scandir(directory) as entries:
+    with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.startswith(writer) and (match := _SEGMENT.fullmatch(entry.name)):
                 found.append((int(match[2]), directory / entry.name))
     return sorted(found)
+
+
+def writers_with_segments(directory: Path) -> set[str]:
+    """Every writer, as 32 hex digits, that has left a segment."""
+    with os.scandir(directory) as entries:
+        found = [_SEGMENT.fullmatch(entry.name) for entry in entries]
+    return {match[1] for match in found if match}
+
+
+def leads_to(path: Path, place: os.stat_result) -> bool:
+    """Whether this name is (still) that file's."""
+    try:
+        return os.path.samestat(path.stat(), place)
+    except OSError:
+        return False
+
+
+def sync_names(directory: Path) -> None:
+    """Has the disk take the names of new files.
+
+    Raises:
+        OSError: it did not.
+    """
+    fd = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def reserve(fd: int, size: int) -> None:

@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -19,6 +20,7 @@ from ragledger.model import Record
 
 from . import directory as files
 from .state import Identity
+from .syncing import start_syncing
 from .writer import JournalWriter
 
 __all__ = ["Journal"]
@@ -34,7 +36,14 @@ class Journal:
     `on_open` is called when a writer has been made: at the start, and again in a forked child.
     """
 
-    def __init__(self, directory: Path, *, project: str, cap_bytes: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        project: str,
+        cap_bytes: int,
+        fsync: Literal["none", "batch", "always"] = "none",
+    ) -> None:
         self.directory = directory
         self.refused: dict[str, int] = {}
         self.on_open: Callable[[], None] = lambda: None
@@ -45,6 +54,7 @@ class Journal:
             host=sanitise.text(socket.gethostname(), changed) or "",
         )
         self._cap_bytes = cap_bytes
+        self._fsync = fsync
         self._writer: JournalWriter | None = None
         self._opening = threading.RLock()
         self._retry_at: float | None = None
@@ -72,6 +82,16 @@ class Journal:
         if writer is not None:
             writer.prepare()
 
+    def tend(self) -> None:
+        """What the background does for a writer: its next segment, and a look whether its files are still there."""
+        writer = self._writer
+        if writer is None:
+            return
+        if writer.is_there():
+            writer.prepare()
+        else:
+            self._replace(writer)
+
     def release(self) -> JournalWriter | None:
         """Closes the writer, so that what it holds can be adopted; a later `put` starts another one."""
         with self._opening:
@@ -89,22 +109,50 @@ class Journal:
                 return self._writer
             try:
                 files.open_directory(self.directory)
-                self._writer = JournalWriter(self.directory, new_id(), self._identity, self._cap_bytes)
+                writer = JournalWriter(
+                    self.directory, new_id(), self._identity, self._cap_bytes, fsync=self._fsync
+                )
             except OSError as exc:
                 self._retry_at = time.monotonic() + _RETRY_S
                 if not failed_before:
                     _logger.error(  # noqa: TRY400  the traceback would name files of the host
                         "ragledger: no journal (%s); searches are refused and counted, not recorded. "
                         "See `ragledger doctor`",
-                        type(exc).__name__,
+                        exc.strerror or exc,  # the system's words or ours, without the path
                     )
                 return None
+            if failed_before:
+                _logger.warning("ragledger: there is a journal again")
             self._retry_at = None
+            refused, self.refused = self.refused, {}
+            for reason, times in refused.items():
+                writer.state.refuse(reason, times)  # from here on they survive the process
+            self._writer = writer
+            if self._fsync == "batch":
+                start_syncing(writer)
             self.on_open()
             return self._writer
 
-    def _refuse(self, reason: str) -> str:
-        self.refused[reason] = self.refused.get(reason, 0) + 1
+    def _replace(self, writer: JournalWriter) -> None:
+        """Somebody deleted, moved or overwrote the journal while it is in use: what comes now goes to a new writer."""
+        with self._opening:
+            if self._writer is not writer:
+                return
+            self._writer = None
+        lost = writer.leave()
+        _logger.error(
+            "ragledger: the files of the journal were deleted, moved or damaged while in use; %d record(s) that had "
+            "a receipt are lost, those that come now go to a new writer",
+            lost,
+        )
+        if lost:
+            self._refuse("lost", lost)
+        self._retry_at = None
+        self._open_writer()
+
+    def _refuse(self, reason: str, times: int = 1) -> str:
+        with self._opening:  # not while a new writer takes them over
+            self.refused[reason] = self.refused.get(reason, 0) + times
         return reason
 
     def _forget(self) -> None:

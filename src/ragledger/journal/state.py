@@ -13,25 +13,35 @@ import mmap
 import os
 import struct
 import weakref
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
-from .directory import reserve
+from . import directory as files
 
-__all__ = ["REASONS", "Identity", "WriterState", "lock_is_free"]
+__all__ = ["REASONS", "Condition", "Identity", "WriterState", "condition_of", "lock_is_free"]
 
-REASONS = ("cap", "no_space", "too_large", "reentry", "io_error")
-"""Why a record can be refused, in the order of the counters. Append only."""
+REASONS = ("cap", "no_space", "too_large", "reentry", "io_error", "no_journal", "lost")
+"""Why a record can be refused, in the order of the counters. Append only.
+
+`no_journal` was counted before there was this writer. `lost` had receipts: somebody deleted the journal before it was
+shipped.
+"""
+
+Condition = Literal["fine", "damaged", "newer", "forbidden", "gone"]
 
 _MAGIC = b"RGLSTATE"
 _STATIC = struct.Struct("<8sII16sQ")
-_ATTEMPTED, _PUBLISHED, _SHIPPED, _REFUSED = 5, 6, 7, 8
+ATTEMPTED, PUBLISHED, _SHIPPED, _REFUSED = 5, 6, 7, 8
+"""Where in `counters`: the append path writes there itself."""
 _IDENTITY = 512
 _LENGTH = _IDENTITY // 8
 _SIZE = 4096
 _VERSION = 1
+_MANY = 1 << 40
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -48,30 +58,39 @@ class WriterState:
         self.path = path
         self._fd = fd
         self._page = page
-        magic, version, self.pid, writer, self.started_at = _STATIC.unpack_from(page)
-        if magic != _MAGIC or version != _VERSION:
-            raise ValueError("not a writer's state file of this version")
-        self.writer_id = UUID(bytes=writer)
-        self._counters = memoryview(page).cast("Q")
-        length = self._counters[_LENGTH]
-        raw = page[_IDENTITY + 8 : _IDENTITY + 8 + min(length, _SIZE - _IDENTITY - 8)]
-        self.identity = msgspec.msgpack.decode(raw, type=Identity)
+        self.writer_id, self.pid, self.started_at, self.identity = _who(page)
+        self.counters = memoryview(page).cast("Q")
         _held.add(self)
 
     @classmethod
-    def create(cls, path: Path, writer_id: UUID, identity: Identity, started_at: int) -> WriterState:
+    def create(
+        cls,
+        path: Path,
+        writer_id: UUID,
+        identity: Identity,
+        started_at: int,
+        *,
+        pid: int | None = None,
+        still: Callable[[], bool] = lambda: True,
+    ) -> WriterState:
         """Makes the file, locked from its first visible moment: it is filled under a name nobody looks for.
 
+        Args:
+            still: asked when nobody else can be making the same file: whether it is still to be made.
+
         Raises:
-            OSError: no space, no permission.
+            OSError: no space, no permission, somebody else is making it or has made it.
         """
         hidden = path.with_suffix(".new")
         fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            reserve(fd, _SIZE)
+            if not still():
+                raise FileExistsError(path.name)  # noqa: TRY301  cleaned up below
+            files.reserve(fd, _SIZE)
             page = mmap.mmap(fd, _SIZE)
-            _STATIC.pack_into(page, 0, _MAGIC, _VERSION, os.getpid(), writer_id.bytes, started_at)
+            pid = os.getpid() if pid is None else pid
+            _STATIC.pack_into(page, 0, _MAGIC, _VERSION, pid, writer_id.bytes, started_at)
             raw = msgspec.msgpack.encode(identity)
             struct.pack_into("=Q", page, _IDENTITY, len(raw))
             page[_IDENTITY + 8 : _IDENTITY + 8 + len(raw)] = raw
@@ -102,7 +121,7 @@ class WriterState:
             if lock:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Between open and lock the last adopter may have finished and unlinked the file.
-                if not os.path.samestat(os.fstat(fd), os.stat(path)):
+                if not files.leads_to(path, os.fstat(fd)):
                     raise FileNotFoundError(path.name)
             return cls(path, fd, mmap.mmap(fd, _SIZE))
         except (OSError, ValueError, msgspec.DecodeError):
@@ -112,40 +131,60 @@ class WriterState:
     @property
     def attempted(self) -> int:
         """Appends that were begun."""
-        return self._counters[_ATTEMPTED]
+        return self.counters[ATTEMPTED]
 
     @attempted.setter
     def attempted(self, value: int) -> None:
-        self._counters[_ATTEMPTED] = value
+        self.counters[ATTEMPTED] = value
 
     @property
     def published(self) -> int:
         """The number of the latest record that is complete."""
-        return self._counters[_PUBLISHED]
+        return self.counters[PUBLISHED]
 
     @published.setter
     def published(self, value: int) -> None:
-        self._counters[_PUBLISHED] = value
+        self.counters[PUBLISHED] = value
 
     @property
     def shipped(self) -> int:
         """A mirror of the watermark in the database, for whoever looks while that is down."""
-        return self._counters[_SHIPPED]
+        return self.counters[_SHIPPED]
 
     @shipped.setter
     def shipped(self, value: int) -> None:
-        self._counters[_SHIPPED] = value
+        self.counters[_SHIPPED] = value
 
     @property
     def refused(self) -> dict[str, int]:
         """Refusals by reason, without the zeros."""
-        counts = {reason: self._counters[_REFUSED + index] for index, reason in enumerate(REASONS)}
+        counts = {reason: self.counters[_REFUSED + index] for index, reason in enumerate(REASONS)}
         return {reason: number for reason, number in counts.items() if number}
 
-    def refuse(self, reason: str) -> str:
-        """Counts a refusal and gives its reason back."""
-        self._counters[_REFUSED + REASONS.index(reason)] += 1
+    def refuse(self, reason: str, times: int = 1) -> str:
+        """Counts refusals and gives their reason back."""
+        self.counters[_REFUSED + REASONS.index(reason)] += times
         return reason
+
+    def sync(self) -> None:
+        """Has the disk take the counters. Raises OSError."""
+        if hasattr(os, "fdatasync"):
+            os.fdatasync(self._fd)
+        else:
+            self._page.flush()
+            os.fsync(self._fd)
+
+    def is_there(self) -> bool:
+        """Whether its name still leads to it, and what it says can still be read."""
+        try:
+            _who(self._page)
+        except (ValueError, msgspec.DecodeError):
+            return False
+        return files.leads_to(self.path, os.fstat(self._fd))
+
+    def is_unlinked(self) -> bool:
+        """Whether nobody can find the file any more, under any name."""
+        return os.fstat(self._fd).st_nlink == 0
 
     def close(self) -> None:
         """Gives up lock and map; the last counters can still be read.
@@ -153,11 +192,39 @@ class WriterState:
         In a forked child this leaves the parent's lock alone: it closes a duplicate.
         """
         if self._fd >= 0:
-            mapped, self._counters = self._counters, memoryview(bytearray(self._page[:])).cast("Q")
+            mapped, self.counters = self.counters, memoryview(bytearray(self._page[:])).cast("Q")
             mapped.release()
             self._page.close()
             os.close(self._fd)
             self._fd = -1
+
+
+def _who(page: mmap.mmap) -> tuple[UUID, int, int, Identity]:
+    """Writer, pid, start and identity. Raises ValueError or DecodeError where they or the counters cannot be right."""
+    magic, version, pid, writer, started_at = _STATIC.unpack_from(page)
+    if magic != _MAGIC or version != _VERSION:
+        raise ValueError("not a writer's state file of this version")
+    counters = struct.unpack_from(f"={3 + len(REASONS)}Q", page, ATTEMPTED * 8)
+    if max(counters) >= _MANY or started_at >= _MANY << 20:
+        raise ValueError("counters that no writer has")
+    (length,) = struct.unpack_from("=Q", page, _IDENTITY)
+    raw = page[_IDENTITY + 8 : _IDENTITY + 8 + min(length, _SIZE - _IDENTITY - 8)]
+    return UUID(bytes=writer), pid, started_at, msgspec.msgpack.decode(raw, type=Identity)
+
+
+def condition_of(path: Path) -> Condition:
+    """Whether a state file can be read, and if not why."""
+    try:
+        head = path.read_bytes()[: _STATIC.size]
+    except OSError as exc:
+        return "gone" if isinstance(exc, FileNotFoundError) else "forbidden"
+    if len(head) == _STATIC.size and head[:8] == _MAGIC and _STATIC.unpack(head)[1] > _VERSION:
+        return "newer"
+    state = WriterState.peek(path)
+    if state is None:
+        return "damaged" if path.exists() else "gone"
+    state.close()
+    return "fine"
 
 
 def lock_is_free(path: Path) -> bool:

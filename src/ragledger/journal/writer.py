@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import mmap
 import os
 import threading
 import time
 from pathlib import Path
+from typing import Literal
 from uuid import UUID
 
 from . import directory as files
 from . import frames
-from .state import Identity, WriterState
+from .segment import Segment
+from .state import ATTEMPTED, PUBLISHED, Identity, WriterState
 
 __all__ = ["JournalWriter"]
 
@@ -25,47 +26,50 @@ _FIRST_SEGMENT = 256 * 1024
 _LARGEST_SEGMENT = 4 * 1024 * 1024
 _GROWTH = 4
 _LARGEST_BODY = 16 * 1024 * 1024
-
-
-class _Segment:
-    """A mapped file that records are copied into."""
-
-    def __init__(self, path: Path, n: int, size: int, writer: bytes) -> None:
-        self.path = path
-        self.n = n
-        self.size = size
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            files.reserve(fd, size)
-            self._map = mmap.mmap(fd, size)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-        finally:
-            os.close(fd)
-        self.view = memoryview(self._map)
-        frames.prepare_segment(self.view, writer, n)
-
-    def close(self) -> None:
-        self.view.release()
-        self._map.close()
+_MOST_RETIRED = 4
 
 
 class JournalWriter:
-    """One process's stream of numbered records. Not for use after a fork: the child makes its own."""
+    """One process's stream of numbered records. Not for use after a fork: the child makes its own.
 
-    def __init__(self, directory: Path, writer_id: UUID, identity: Identity, cap_bytes: int) -> None:
+    `fsync` says when the disk has a record: whenever the system writes it back, at the next `sync`, or before `append`
+    returns.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        writer_id: UUID,
+        identity: Identity,
+        cap_bytes: int,
+        *,
+        fsync: Literal["none", "batch", "always"] = "none",
+    ) -> None:
         self.directory = directory
         self.writer_id = writer_id
         self.state = WriterState.create(
             files.lock_path(directory, writer_id.hex), writer_id, identity, time.time_ns() // 1000
         )
+        self.closed = threading.Event()
+        self._durable = fsync != "none"
+        self._always = fsync == "always"
+        if self._durable:
+            self.state.sync()
+            files.sync_names(directory)
         self._cap_bytes = cap_bytes
         self._lock = threading.RLock()
+        # Held by whoever syncs or closes the current segment; taken before the other, never while that is held.
+        self._syncing = threading.RLock()
         self._number = 0
-        self._segment: _Segment | None = None
-        self._next: _Segment | None = None
+        self._segment: Segment | None = None
+        self._next: Segment | None = None
+        self._retired: list[Segment] = []
         self._offset = 0
+        self._synced = 0
+        # Mode `always`: the last record that is written and where it ends; how far the disk has the segment.
+        self._written = (0, 0)
+        self._durable_end = 0
+        self._taken_back = 0
         self._last_n = 0
         self._size = _FIRST_SEGMENT
         self._blocked: str | None = None
@@ -93,23 +97,30 @@ class JournalWriter:
                 segment = self._segment
                 assert segment is not None
                 end = self._offset + frames.frame_size(len(body))
-            state = self.state
-            state.attempted += 1
+            counters = self.state.counters
+            counters[ATTEMPTED] += 1
             # Taken before it is written: after an exception here (Ctrl-C) the place and the number stay unused,
             # instead of being used twice.
             offset, number = self._offset, self._number + 1
             self._offset, self._number = end, number
             frames.write_frame(segment.view, offset, number, body)
-            state.published = number
-            return None
+            if not self._always:
+                counters[PUBLISHED] = number
+                return None
+            self._written = number, end
+            taken_back = self._taken_back
+        return self._make_durable(number, taken_back)
 
     def prepare(self) -> None:
         """Makes the next segment ahead of need. Called from a background thread, never raises."""
+        if not self._durable or self._always:
+            for retired in self._take_retired():
+                retired.close()
         with self._lock:
             if self._next is not None or self._closed:
                 return
             n, size = self._take_n(), self._size
-        segment, blocked = self._make(n, size)
+        segment, blocked = self._make(n, size, _FIRST_SEGMENT)
         with self._lock:
             self._blocked = blocked
             if segment is None:
@@ -117,25 +128,76 @@ class JournalWriter:
             current = self._segment.n if self._segment is not None else 0
             if self._next is None and current < n and not self._closed:
                 self._next = segment
-                self._size = min(self._size * _GROWTH, _LARGEST_SEGMENT)
+                self._size = min(segment.size * _GROWTH, _LARGEST_SEGMENT)
                 return
-        _discard(segment)
+        segment.discard()
+
+    def sync(self) -> None:
+        """Has the disk take what was published until now. Called from a background thread; no append waits for it.
+
+        Raises:
+            OSError: it did not.
+        """
+        with self._syncing, contextlib.ExitStack() as left:
+            with self._lock:  # in one step: no segment is left in between
+                segment, published = self._segment, self.state.published
+                retired = self._take_retired()
+            for each in retired:
+                left.callback(each.close)
+                left.callback(each.sync)
+            if segment is not None and published != self._synced:
+                segment.sync()
+                self.state.sync()
+                self._synced = published
+
+    def is_there(self) -> bool:
+        """Whether its files are still where others look for them."""
+        with self._lock:
+            if self._closed:
+                return True
+            segment, prepared = self._segment, self._next
+        there = self.state.is_there()
+        # A shipper removes a segment that was left in the meantime, and only then.
+        if prepared is not None and not prepared.is_there():
+            with self._lock:
+                there = there and self._next is not prepared
+        if segment is not None and not segment.is_there():
+            with self._lock:
+                there = there and self._segment is not segment
+        return there
+
+    def leave(self) -> int:
+        """Closes a writer whose files are not there; the records with a receipt that nobody can find any more."""
+        try:
+            left = files.segments(self.directory, self.writer_id.hex)
+        except OSError:
+            left = []
+        is_lost = not left and self.state.is_unlinked()
+        self.close()
+        return max(0, self.state.published - self.state.shipped) if is_lost else 0
 
     def seal(self) -> None:
         """Cuts the current segment to what it holds and drops the prepared one: at exit, disk is given back.
 
         A later append starts another segment, so nothing is lost.
         """
-        with self._lock:
+        with self._syncing, self._lock:
+            if self._always:
+                self._flush()
+            elif self._durable:
+                with contextlib.suppress(OSError):
+                    self.sync()
             segment, self._segment = self._segment, None
             prepared, self._next = self._next, None
             used, self._offset = self._offset, 0
             self._size = _FIRST_SEGMENT
+        for retired in self._take_retired():
+            retired.close()
         if prepared is not None:
-            _discard(prepared)
+            prepared.discard()
         if segment is not None:
             segment.close()
-            with contextlib.suppress(FileNotFoundError):  # a shipper had it all
+            with contextlib.suppress(OSError):  # a shipper had it all, or the directory is gone
                 os.truncate(segment.path, used)
 
     def close(self) -> None:
@@ -144,15 +206,17 @@ class JournalWriter:
             if self._closed:
                 return
             self._closed = True
+        self.closed.set()
         self.seal()
         self.state.close()
 
     def abandon(self) -> None:
         """In a forked child: lets go of the parent's files without touching what they hold."""
-        for segment in (self._segment, self._next):
+        for segment in (self._segment, self._next, *self._retired):
             if segment is not None:
                 segment.close()
         self._segment = self._next = None
+        self._retired = []
         self._closed = True
         self.state.close()
 
@@ -165,36 +229,94 @@ class JournalWriter:
         if segment is None or segment.size < needed:
             if segment is None and self._blocked is not None:
                 return self._blocked  # the background thread asks again; here that would cost system calls
-            made, refusal = self._make(self._take_n(), max(self._size, needed))
+            least = max(_FIRST_SEGMENT, needed)
+            made, refusal = self._make(self._take_n(), max(self._size, needed), least)
             if made is None:
                 return refusal
             segment, small = made, segment
             self._next = made
             if small is not None:
-                _discard(small)
-            self._size = min(self._size * _GROWTH, _LARGEST_SEGMENT)
+                small.discard()
+            self._size = min(made.size * _GROWTH, _LARGEST_SEGMENT)
+        if self._always and not self._flush():
+            return "io_error"
         # Let go of before the next one is opened: a reader does not look again at a segment that has a successor.
         previous, self._segment, self._offset = self._segment, None, 0
         frames.open_segment(segment.view, self._number + 1)
         self._segment, self._next, self._offset = segment, None, frames.HEADER_SIZE
+        self._durable_end = frames.HEADER_SIZE
         if previous is not None:
-            previous.close()
+            self._retire(previous)
         return None
+
+    def _retire(self, segment: Segment) -> None:
+        """The background unmaps it: that would be a system call here."""
+        self._retired.append(segment)
+        if len(self._retired) > _MOST_RETIRED:  # there is none, or it hangs
+            for retired in self._take_retired():
+                if self._durable and not self._always:
+                    with contextlib.suppress(OSError):
+                        retired.sync()
+                retired.close()
+
+    def _take_retired(self) -> list[Segment]:
+        with self._lock:
+            retired, self._retired = self._retired, []
+        return retired
+
+    def _make_durable(self, number: int, taken_back: int) -> str | None:
+        """Mode `always`: waits until the disk has the record. Threads that wait together share a flush."""
+        with self._syncing:
+            if self.state.published < number and self._taken_back == taken_back:
+                self._flush()
+            if self._taken_back == taken_back:
+                return None
+            with self._lock:
+                return self.state.refuse("io_error")
+
+    def _flush(self) -> bool:
+        """Has the disk take what is written, and publishes it; False when it did not and the records are taken back."""
+        with self._lock:
+            segment, (number, end), taken_back = self._segment, self._written, self._taken_back
+        if segment is None or number <= self.state.published:
+            return True
+        try:
+            segment.sync()
+        except OSError:
+            self._take_back()
+            return False
+        with self._lock:
+            # Not when a signal handler's own flush was faster.
+            if self._taken_back == taken_back and number > self.state.published:
+                self._durable_end, self.state.published = end, number
+        return True
+
+    def _take_back(self) -> None:
+        """Unwrites what has no receipt yet. The segment is left: the next flush of it would claim to have worked."""
+        with self._lock:
+            segment, self._segment = self._segment, None
+            if segment is not None:
+                segment.view[self._durable_end : self._offset] = bytes(self._offset - self._durable_end)
+                self._retire(segment)
+            missing = self._number - self.state.published
+            self._number -= missing
+            self.state.attempted -= missing
+            self._written, self._offset = (self._number, 0), 0
+            self._taken_back += 1
 
     def _take_n(self) -> int:
         self._last_n += 1
         return self._last_n
 
-    def _make(self, n: int, size: int) -> tuple[_Segment | None, str | None]:
+    def _make(self, n: int, size: int, least: int) -> tuple[Segment | None, str | None]:
+        """A segment of `size`, or where there is not so much room of the `least` size."""
         path = files.segment_path(self.directory, self.writer_id.hex, n)
         try:
-            if files.size_of(self.directory) + size > self._cap_bytes:
-                return None, "cap"
-            return _Segment(path, n, size, self.writer_id.bytes), None
+            if files.size_of(self.directory) + size <= self._cap_bytes:
+                return Segment(path, n, size, self.writer_id.bytes, durable=self._durable), None
+            refusal = "cap"
         except OSError as exc:
-            return None, "no_space" if exc.errno in {errno.ENOSPC, errno.EDQUOT} else "io_error"
-
-
-def _discard(segment: _Segment) -> None:
-    segment.close()
-    segment.path.unlink(missing_ok=True)
+            refusal = "no_space" if exc.errno in {errno.ENOSPC, errno.EDQUOT} else "io_error"
+        if size > least and refusal != "io_error":
+            return self._make(n, least, least)
+        return None, refusal
