@@ -37,6 +37,12 @@ def direct(make_ledger: Callable[..., Ledger], proxy: Proxy) -> Ledger:
     return ledger
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where time is not the subject, a busy machine must not decide."""
+    monkeypatch.setattr("ragledger.direct._BOUND_S", 30.0)
+
+
 def _backend(ledger: Ledger) -> Direct:
     backend = ledger._parts.backend
     assert isinstance(backend, Direct)
@@ -59,6 +65,7 @@ def _balance(database: Database, tmp_path: Path) -> WriterBalance:
     return found
 
 
+@pytest.mark.usefixtures("patient")
 def test_p6_a_receipt_that_says_written_is_in_the_table(direct: Ledger, database: Database) -> None:
     receipts = [_search(direct, "a", "b") for _ in range(5)]
     assert [receipt.status for receipt in receipts] == ["written"] * 5
@@ -66,6 +73,7 @@ def test_p6_a_receipt_that_says_written_is_in_the_table(direct: Ledger, database
     assert database.value("SELECT count(*) FROM hits") == 10
 
 
+@pytest.mark.usefixtures("patient")
 def test_there_is_no_journal_and_no_place_for_one_is_needed(
     make_ledger: Callable[..., Ledger], database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -76,6 +84,7 @@ def test_there_is_no_journal_and_no_place_for_one_is_needed(
     assert ledger.facts()["journal"] is None
 
 
+@pytest.mark.usefixtures("patient")
 def test_votes_skips_and_the_rest_are_written_too(direct: Ledger, database: Database) -> None:
     receipt = _search(direct, "a", "b")
     assert receipt.search_id is not None
@@ -148,6 +157,7 @@ def test_p5_a_connection_lost_around_the_commit_writes_once_or_says_that_it_does
     wait_until(lambda: _search(direct).status == "written")
 
 
+@pytest.mark.usefixtures("patient")
 def test_p5_a_poison_record_is_rejected_alone(
     direct: Ledger, database: Database, proxy: Proxy, tmp_path: Path
 ) -> None:
@@ -174,6 +184,7 @@ def test_p5_a_poison_record_is_rejected_alone(
     assert (balance.written, balance.rejected, balance.difference) == (2, 1, 0)
 
 
+@pytest.mark.usefixtures("patient")
 def test_many_threads_share_one_connection_and_every_row_is_right(direct: Ledger, database: Database) -> None:
     receipts: list[Receipt] = []
     threads = [
@@ -192,6 +203,7 @@ def test_many_threads_share_one_connection_and_every_row_is_right(direct: Ledger
     assert all(hits[search_id] == chunks[0][1] for search_id, chunks in kept.items())
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_forked_child_is_a_writer_of_its_own(direct: Ledger, database: Database) -> None:
     _search(direct, "parent")
     child = os.fork()
@@ -215,6 +227,7 @@ def test_a_forked_child_is_a_writer_of_its_own(direct: Ledger, database: Databas
     assert database.value("SELECT count(*) FROM writers") == 2
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_search_in_a_signal_handler_meets_no_lock(direct: Ledger) -> None:
     direct.guard.strict = False
     received: list[Receipt] = []
