@@ -38,8 +38,8 @@ format: $(VENV)/.stamp  ## format and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-faults: $(VENV)/.stamp  ## kills, outages, full disks
-	$(BIN)/python -m pytest -n $(WORKERS) -m faults tests/faults
+faults: $(VENV)/.stamp  ## kills, outages, mutants; writes docs/faults.md
+	$(BIN)/python -m pytest -n $(WORKERS) -m faults tests/faults --faults-page=docs/faults.md
 
 bench: $(VENV)/.stamp  ## what every number in the README is produced by
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

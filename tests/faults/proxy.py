@@ -11,6 +11,7 @@ from types import TracebackType
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 _CHUNK = 1 << 16
+_STATEMENT = {b"P", b"Q", b"B"}  # parse, query, bind: what begins a statement, and not the rows of a COPY
 
 
 class Proxy:
@@ -33,6 +34,8 @@ class Proxy:
         self.connections = 0
         self.cuts = 0
         self.delay_s = 0.0
+        self.statement_delay_s = 0.0
+        self.statements = 0
         self._frozen = threading.Event()
         self._refusing = False
         self._cut_before: bytes | None = None
@@ -104,6 +107,9 @@ class Proxy:
                     time.sleep(0.01)
                 if self.delay_s:
                     time.sleep(self.delay_s)
+                if outward and data[:1] in _STATEMENT:
+                    self.statements += 1
+                    time.sleep(self.statement_delay_s)
                 if outward and self._cut_before is not None and self._cut_before in data:
                     self._cut_before = None
                     self.cuts += 1

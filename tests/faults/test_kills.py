@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from faults.harness import Nursery, at_random, check
+from faults.nursery import Nursery, at_random
+from faults.page import Facts
+from faults.points import ship_and_compare
 from fix_pg import Database
-from integration.shipping import World, ship_command
+from integration.shipping import World
 
 pytestmark = [pytest.mark.pg, pytest.mark.faults]
 
@@ -22,10 +24,10 @@ from ragledger import Candidate
     number = 0
     while True:
         number += 1
-        chunks = [f"{number}-{rank}" for rank in range(number % 12)]
+        hits = [[f"{number}-{rank}", number / 8 - rank] for rank in range(number % 12)]
         with ledger.search(corpus="c", top_k=10, weights={"vector": 0.6, "lexical": 0.4}) as search:
-            search.candidates(*[Candidate(chunk, "d", vector=0.5, lexical=0.1, score=0.3) for chunk in chunks])
-        report(search.receipt.search_id, chunks or [None])
+            search.candidates(*[Candidate(chunk, "d", vector=0.5, score=score) for chunk, score in hits])
+        report(search.receipt.search_id, hits)
 """,
     count=KILLS,
 )
@@ -52,7 +54,7 @@ store = InMemoryVectorStore.from_texts(
         with ragledger.capture() as receipts:
             documents = retriever.invoke(f"text {number}")
         [receipt] = receipts
-        report(receipt.search_id, [document.id for document in documents])
+        report(receipt.search_id, [[document.id, None] for document in documents])
 """,
     count=KILLS,
 )
@@ -78,36 +80,80 @@ nodes = [TextNode(id_=f"node-{n}", text=f"text {n}") for n in range(10)]
         with ragledger.capture() as receipts:
             found = retriever.retrieve(f"text {number}")
         [receipt] = receipts
-        report(receipt.search_id, [node.node_id for node in found])
+        report(receipt.search_id, [[node.node_id, node.score] for node in found])
 """,
     count=KILLS,
 )
 
 
-@pytest.fixture
-def world(database: Database) -> World:
-    return World(database)
+RACE = Nursery(
+    prepare="""
+import pathlib, random, time
+import ragledger, ragledger.schema, ragledger.postgres.store
+from ragledger import Candidate
+from ragledger.shipper import Shipper
+from ragledger.wiring import target_from
+""",
+    victim="""
+    if number % 4:  # three shippers to one writer
+        target = target_from()
+        shipper = Shipper(target.journal_dir, target.connect, live_writers=True)
+        shipper.ship()
+        tell("started")  # after a whole pass: however loaded the machine is, they get something done
+        while True:
+            shipper.rush()
+            shipper.ship()
+    ledger = ragledger.open(ship="sidecar")
+    tell("started")
+    done = 0
+    while True:
+        done += 1
+        with ledger.search(corpus="c") as search:
+            search.candidates(Candidate(f"chunk-{done}", score=done / 8))
+        report(search.receipt.search_id, [[f"chunk-{done}", done / 8]])
+        if done % 50 == 0:
+            time.sleep(0.01)
+""",
+    count=2 * KILLS,
+)
 
 
 @pytest.mark.parametrize("ship", ["thread", "sidecar"])
 def test_p5_own_code_killed_at_random_points_leaves_every_receipt_in_the_table_once(
-    world: World, ship: str
+    database: Database, facts: Facts, ship: str
 ) -> None:
-    truth = OWN.run(world.database.dsn, at_random(seed=1, longest_s=0.6), SHIP=ship)
+    world = World(database)
+    truth = OWN.run(database.dsn, at_random(seed=1, longest_s=0.6), SHIP=ship)
     assert len(truth.all) > 20 * KILLS, "hardly anything was searched: the kills prove nothing"
-    shipped = ship_command(world.database.dsn)
-    assert shipped.returncode == 0, shipped.stderr
-    check(world, truth, kills=KILLS)
+    outcome = ship_and_compare(world, truth)
+    facts("random", f"own code, {ship}", "`kill -9` within 0.6 s after the start", truth, outcome)
+    assert outcome.faults == ()
 
 
 @pytest.mark.parametrize(
     "framework", [pytest.param(LANGCHAIN, id="langchain"), pytest.param(LLAMA_INDEX, id="llama_index")]
 )
 def test_p5_an_unmodified_retriever_killed_at_random_points_leaves_every_receipt_in_the_table_once(
-    world: World, framework: Nursery
+    database: Database, facts: Facts, framework: Nursery, request: pytest.FixtureRequest
 ) -> None:
-    truth = framework.run(world.database.dsn, at_random(seed=2, longest_s=0.8))
+    world = World(database)
+    truth = framework.run(database.dsn, at_random(seed=2, longest_s=0.8))
     assert len(truth.all) > 10 * KILLS
-    shipped = ship_command(world.database.dsn)
-    assert shipped.returncode == 0, shipped.stderr
-    check(world, truth, kills=KILLS)
+    outcome = ship_and_compare(world, truth)
+    name = request.node.callspec.id
+    facts("random", f"{name} retriever", "`kill -9` within 0.8 s after the start", truth, outcome)
+    assert outcome.faults == ()
+
+
+def test_p5_three_shippers_that_race_and_are_killed_land_every_receipt_once(
+    database: Database, facts: Facts
+) -> None:
+    world = World(database)
+    truth = RACE.run(database.dsn, at_random(seed=3, longest_s=1.0))
+    assert len(truth.all) > 10 * KILLS
+    by_victims = database.value("SELECT count(*) FROM searches")
+    assert by_victims > KILLS, "only the last pass shipped anything"
+    outcome = ship_and_compare(world, truth)
+    how = f"one writer and three sidecars at a time, each killed within 1 s; {by_victims} rows by them"
+    facts("random", "three shippers race", how, truth, outcome)
+    assert outcome.faults == ()

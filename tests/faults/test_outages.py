@@ -2,76 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from uuid import UUID
 
-import psycopg
 import pytest
-from faults.proxy import Proxy
-from fix_pg import Database
-from integration.shipping import World, balanced, make_search, wait_until
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from faults.page import Facts
+from faults.stage import Stage
+from integration.shipping import balanced, make_search
 
-from ragledger import Candidate, Ledger, schema
-from ragledger.embedded import EmbeddedServer
 from ragledger.errors import DatabaseUnavailable
 from ragledger.postgres.connection import connect
 
 pytestmark = [pytest.mark.pg, pytest.mark.faults]
-
-
-@dataclass
-class Stage:
-    """A ledger of an ordinary role, beside whoever may change the server."""
-
-    world: World
-    ledger: Ledger
-    admin: psycopg.Connection[Any]
-    name: str
-    role: str
-    proxy: Proxy
-
-    def terminate(self) -> None:
-        """Ends every session of the application."""
-        self.admin.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND usename = %s",
-            [self.name, self.role],
-        )
-
-
-def search(ledger: Ledger, count: int) -> list[UUID]:
-    found = []
-    for number in range(count):
-        with ledger.search(corpus="c") as observation:
-            observation.candidates(Candidate(f"chunk-{number}", score=0.5))
-        assert observation.receipt.search_id is not None, "an outage reached the caller"
-        found.append(observation.receipt.search_id)
-    return found
-
-
-@pytest.fixture
-def stage(database: Database, server_dsn: str, make_ledger: Callable[..., Ledger]) -> Iterator[Stage]:
-    name = str(conninfo_to_dict(database.dsn)["dbname"])
-    role = f"app_{name}"  # roles belong to the whole server, which other tests use at the same time
-    with (
-        psycopg.connect(server_dsn, autocommit=True) as admin,
-        Proxy(make_conninfo(database.dsn, user=role)) as proxy,
-    ):
-        admin.execute(f"CREATE ROLE {role} LOGIN IN ROLE ragledger_writer")
-        ledger = make_ledger(dsn=proxy.dsn, strict=False, exit_drain_s=0.0)
-        world = World(database)
-        world.directory = ledger._parts.backend.journal.directory
-        yield Stage(world, ledger, admin, name, role, proxy)
-        ledger.close()
-        admin.execute(f"DROP ROLE {role}")
 
 
 Fault = Callable[[Stage], AbstractContextManager[object]]
@@ -79,6 +21,7 @@ Fault = Callable[[Stage], AbstractContextManager[object]]
 
 @contextmanager
 def read_only(stage: Stage) -> Iterator[None]:
+    """`default_transaction_read_only`, sessions ended"""
     stage.admin.execute(f'ALTER DATABASE "{stage.name}" SET default_transaction_read_only = on')
     stage.terminate()
     yield
@@ -88,6 +31,7 @@ def read_only(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def out_of_connections(stage: Stage) -> Iterator[None]:
+    """connection limit 0 for the role, sessions ended"""
     stage.admin.execute(f"ALTER ROLE {stage.role} CONNECTION LIMIT 0")
     stage.terminate()
     yield
@@ -96,6 +40,7 @@ def out_of_connections(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def login_revoked(stage: Stage) -> Iterator[None]:
+    """`NOLOGIN` for the role, sessions ended"""
     stage.admin.execute(f"ALTER ROLE {stage.role} NOLOGIN")
     stage.terminate()
     yield
@@ -104,6 +49,7 @@ def login_revoked(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def rights_revoked(stage: Stage) -> Iterator[None]:
+    """`REVOKE INSERT` on one table"""
     with stage.world.database.connect() as connection:
         connection.execute("REVOKE INSERT ON hits FROM ragledger_writer")
         yield
@@ -112,6 +58,7 @@ def rights_revoked(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def schema_newer(stage: Stage) -> Iterator[None]:
+    """a migration that this version does not know, sessions ended"""
     with stage.world.database.connect() as connection:
         connection.execute("INSERT INTO schema_migrations VALUES (999, 'from the future')")
         stage.terminate()
@@ -120,7 +67,8 @@ def schema_newer(stage: Stage) -> Iterator[None]:
 
 
 @contextmanager
-def schema_dropped_and_made_anew(stage: Stage) -> Iterator[None]:
+def schema_missing(stage: Stage) -> Iterator[None]:
+    """the schema renamed, later renamed back"""
     with stage.world.database.connect() as connection:
         connection.execute("ALTER SCHEMA ragledger RENAME TO elsewhere")
         yield
@@ -129,6 +77,7 @@ def schema_dropped_and_made_anew(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def locked_table(stage: Stage) -> Iterator[None]:
+    """`LOCK TABLE hits` held by another session"""
     with stage.world.database.connect() as connection, connection.transaction():
         connection.execute("LOCK TABLE hits IN ACCESS EXCLUSIVE MODE")
         yield
@@ -136,6 +85,7 @@ def locked_table(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def network_refuses(stage: Stage) -> Iterator[None]:
+    """a proxy closes every connection, also new ones"""
     stage.proxy.refuse()
     yield
     stage.proxy.refuse(on=False)
@@ -143,6 +93,7 @@ def network_refuses(stage: Stage) -> Iterator[None]:
 
 @contextmanager
 def packets_dropped(stage: Stage) -> Iterator[None]:
+    """a proxy forwards nothing and closes nothing"""
     stage.proxy.freeze()
     yield
     stage.proxy.thaw()
@@ -154,7 +105,7 @@ FAULTS: list[Fault] = [
     login_revoked,
     rights_revoked,
     schema_newer,
-    schema_dropped_and_made_anew,
+    schema_missing,
     locked_table,
     network_refuses,
     packets_dropped,
@@ -163,37 +114,62 @@ FAULTS: list[Fault] = [
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_p5_whatever_happens_to_the_database_every_receipt_is_in_the_table_once_afterwards(
-    stage: Stage, fault: Fault
+    stage: Stage, facts: Facts, fault: Fault
 ) -> None:
-    given = search(stage.ledger, 50)
+    application = stage.application
+    application.search(50)
     assert stage.ledger.flush(30)
     with fault(stage):
-        given += search(stage.ledger, 300)
+        application.search(300)
         assert not stage.ledger.flush(1.0)
-        given += search(stage.ledger, 50)
-    given += search(stage.ledger, 50)
+        application.search(50)
+    application.search(50)
     assert stage.ledger.flush(60), stage.ledger.facts()
-    assert stage.world.stored() == given
-    assert stage.world.rejected() == {}
+    outcome = stage.outcome()
+    facts("outages", fault.__name__.replace("_", " "), fault.__doc__, application.truth, outcome, times=1)
+    assert outcome.faults == ()
     total = balanced(stage.world.database, stage.world.directory)
     assert (total.offered, total.written) == (450, 450)
-    assert stage.ledger.facts()["faults"] == {}
 
 
-def test_p5_a_slow_network_only_takes_longer(stage: Stage) -> None:
+def test_p5_a_slow_network_only_takes_longer(stage: Stage, facts: Facts) -> None:
     stage.proxy.delay_s = 0.2
-    given = search(stage.ledger, 500)
+    stage.application.search(500)
     assert stage.ledger.flush(60)
-    assert stage.world.stored() == given
-    assert stage.world.rejected() == {}
+    how = "a proxy holds every piece of data for 0.2 s"
+    outcome = stage.outcome()
+    facts("outages", "slow network", how, stage.application.truth, outcome, times=1)
+    assert outcome.faults == ()
 
 
-def test_p5_a_half_open_connection_is_given_up_and_replaced(stage: Stage) -> None:
+@pytest.mark.timeout(400)
+def test_p5_a_server_that_takes_five_seconds_for_every_statement_holds_up_nobody(
+    stage: Stage, facts: Facts
+) -> None:
+    stage.application.search(50)
+    assert stage.ledger.flush(30)
+    before, stage.proxy.statement_delay_s = stage.proxy.statements, 5.0
+    stage.application.search(300)
+    assert not stage.ledger.flush(1.0), "the searches waited for statements"
+    assert stage.ledger.flush(180)
+    stage.proxy.statement_delay_s = 0.0
+    slow = stage.proxy.statements - before
+    assert slow >= 4, "one batch is that many"
+    outcome = stage.outcome()
+    how = "a proxy holds every statement for 5 s"
+    facts("outages", "slow statements", how, stage.application.truth, outcome, times=slow)
+    assert outcome.faults == ()
+
+
+def test_p5_a_half_open_connection_is_given_up_and_replaced(stage: Stage, facts: Facts) -> None:
     """Nothing is answered and nothing is closed: the server's own timeout can end nothing here."""
     world = stage.world
     journal = world.journal()
+    truth = stage.application.truth
     for _ in range(10):
-        journal.put(make_search("a"))
+        search = make_search("a")
+        assert journal.put(search) is None
+        truth.gave(next(iter(truth.searches)), str(search.search_id), [["a", None]])
     shipper = world.shipper(live_writers=True)
     shipper._connect = lambda: connect(stage.proxy.dsn, "ragledger", statement_timeout_s=1.0)
     shipper._open()
@@ -205,85 +181,7 @@ def test_p5_a_half_open_connection_is_given_up_and_replaced(stage: Stage) -> Non
     shipper.ship()
     shipper.close()
     journal.release()
-    assert world.rejected() == {}
-    assert world.database.value("SELECT count(*) FROM searches") == 10
-
-
-@pytest.fixture
-def own_server() -> Iterator[EmbeddedServer]:
-    """A server that keeps its promises about crashes, of this test alone."""
-    with (
-        tempfile.TemporaryDirectory(prefix="ragledger-outage-") as base,
-        EmbeddedServer.acquire(Path(base), timeout_s=60) as server,
-    ):
-        with psycopg.connect(server.dsn, autocommit=True) as admin:
-            admin.execute("CREATE DATABASE app")
-        with connect(make_conninfo(server.dsn, dbname="app"), "ragledger") as connection:
-            schema.apply(connection, "ragledger")
-        yield server
-
-
-def is_up(dsn: str) -> bool:
-    try:
-        psycopg.connect(dsn, connect_timeout=2).close()
-    except psycopg.OperationalError:
-        return False
-    return True
-
-
-def shut_down(server: EmbeddedServer, dsn: str) -> None:
-    server.release()
-    wait_until(lambda: not is_up(dsn))
-
-
-def crash(server: EmbeddedServer, dsn: str) -> None:
-    os.kill(int((server.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
-    wait_until(lambda: not is_up(dsn))
-    server.release()
-
-
-def test_p5_a_server_that_is_down_at_the_start_gets_everything_later(
-    own_server: EmbeddedServer, make_ledger: Callable[..., Ledger]
-) -> None:
-    dsn = make_conninfo(own_server.dsn, dbname="app")
-    shut_down(own_server, dsn)
-    ledger = make_ledger(dsn=dsn)
-    given = search(ledger, 200)
-    assert not ledger.flush(1.0)
-    own_server.ensure(timeout_s=60)
-    assert ledger.flush(60)
-    assert World(Database(dsn)).stored() == given
-
-
-@pytest.mark.parametrize("stop", [shut_down, crash])
-def test_p5_a_server_that_stops_and_starts_beside_a_busy_application_loses_and_doubles_nothing(
-    own_server: EmbeddedServer,
-    make_ledger: Callable[..., Ledger],
-    stop: Callable[[EmbeddedServer, str], None],
-) -> None:
-    dsn = make_conninfo(own_server.dsn, dbname="app")
-    ledger = make_ledger(dsn=dsn)
-    given: list[UUID] = []
-    done = threading.Event()
-
-    def work() -> None:
-        while not done.wait(0.002):
-            given.extend(search(ledger, 5))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        for _ in range(3):
-            so_far = len(given)
-            wait_until(lambda so_far=so_far: len(given) > so_far + 200)  # type: ignore[misc]
-            stop(own_server, dsn)
-            own_server.ensure(timeout_s=60)
-            assert ledger.flush(1) or ledger.flush(60)
-    finally:
-        done.set()
-        thread.join()
-    assert ledger.flush(60), ledger.facts()
-    world = World(Database(dsn))
-    assert world.stored() == given
-    assert world.rejected() == {}
-    assert balanced(world.database, world.directory).written == len(given)
+    outcome = stage.outcome()
+    how = "a proxy stops forwarding between two statements; the shipper gives up by itself"
+    facts("outages", "half-open connection", how, truth, outcome, times=1)
+    assert outcome.faults == ()
