@@ -58,19 +58,21 @@ class Translator:
         return [self._tolerantly(item) for item in result]
 
     def _usual(self, result: Any) -> Returned | None:
-        """Documents with an id of their own and no score; None when there is any other among them."""
-        ids: list[Any] = [getattr(item, "id", None) for item in result]
-        if list(map(type, ids)).count(str) < len(ids) or not all(ids):
-            return None
-        metadata = [item.metadata for item in result]
-        if any(["score" in each or "relevance_score" in each for each in metadata]):
-            return None
+        """Documents with an id of their own and no score; None when it is anything else."""
         key = self._source_kind_key
+        try:
+            ids = [item.id for item in result]
+            if list(map(type, ids)).count(str) < len(ids) or not all(ids):
+                return None
+            metadata = [item.metadata for item in result]
+            if any(["score" in each or "relevance_score" in each for each in metadata]):
+                return None
+            documents = self._document_ids(metadata)
+            sources = [_id_text(each.get(key)) for each in metadata] if key else None
+        except Exception:  # noqa: BLE001  item by item it is met again, and costs that item
+            return None
         return Returned(
-            chunk_ids=ids,
-            document_ids=self._document_ids(metadata),
-            source_kinds=[_id_text(each.get(key)) for each in metadata] if key is not None else None,
-            score_source=self._no_score,
+            chunk_ids=ids, document_ids=documents, source_kinds=sources, score_source=self._no_score
         )
 
     def _tolerantly(self, item: Any) -> Candidate:

@@ -72,8 +72,7 @@ class Search:
     def abandon(self) -> None:
         """It could not be started (Ctrl-C, or a fault under a strict ledger): leaves nothing open."""
         for _, observation in reversed(self._opened):
-            observation.closed = True
-            observation.leave()
+            observation.abandon()
         self._leave_scope()
 
     def finish(self, result: Any) -> None:

@@ -198,5 +198,5 @@ class Searches:
     def _abandon(self, search: Search) -> None:
         """A plain function gave back a coroutine: the search has not begun. Its own span records it when it runs."""
         for observation in search.observations:
-            observation.closed = True
+            observation.abandon()
             observation.ledger.guard.count("llama_index.unawaited")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias, get_args
 
 from . import sanitise
@@ -104,6 +105,8 @@ def _as_it_is(returned: Returned, caps: Caps) -> Composed | None:
     try:
         if (
             count > caps.admitted
+            or not _are_known(returned.score_kind, returned.score_source, returned.chunk_id_source)
+            or any(len(column) != count for column in (documents, scores, sources) if column is not None)
             or len(set(ids)) < count
             or not all(ids)
             or not _are_plain([*ids, *documents] if sources is None else [*ids, *documents, *sources])
@@ -127,6 +130,14 @@ def _are_plain(texts: list[str | None]) -> bool:
     ):
         return False
     return together.isascii() or bool(together.encode("utf-8"))  # raises on an unpaired surrogate
+
+
+@lru_cache(maxsize=64)
+def _are_known(score_kind: str | None, score_source: str | None, id_source: str) -> bool:
+    kinds = (*_SCORE_KINDS, None)
+    return (
+        score_kind in kinds and id_source in _ID_SOURCES and _are_plain([score_kind, score_source, id_source])
+    )
 
 
 def _are_finite(numbers: list[float]) -> bool:

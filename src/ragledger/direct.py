@@ -7,6 +7,7 @@ commit did not come in time the receipt says `unknown`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import queue
@@ -26,7 +27,7 @@ from .errors import RagledgerError
 from .ids import new_id
 from .journal.state import Identity
 from .late_imports import late_imports
-from .ports import FATE_UNKNOWN
+from .ports import FATE_UNKNOWN, Interrupted
 from .spans import quietly
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ __all__ = ["Direct"]
 _logger = logging.getLogger(__name__)
 _BOUND_S = 0.25
 _BATCH = 100
-_IDLE_S = 2.0
+_TEND_S = 2.0
 _LONGEST_BACKOFF_S = 5.0
 _encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
 
@@ -88,6 +89,7 @@ class Direct:
         self._identity = Identity(project, sanitise.text(socket.gethostname(), changed) or "")
         self._connect = connect
         self._deadline_h = vote_deadline_h
+        self._closed = False
         self.after_fork()
         self._start()
 
@@ -97,35 +99,54 @@ class Direct:
         self.last_error: str | None = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # `put` is safe in a signal handler
         self._uncertain: list[_Job] = []
+        self._doubted: list[_Job] = []
         self._rejected: set[int] = set()
         self._lock = threading.RLock()  # re-entrant for the same reason
         self._thread: threading.Thread | None = None
+        self._starting = False
         self._store: Store | None = None
         self._connection: Connection | None = None
         self._reported: dict[str, int] = {}
+        self._tend_at = 0.0
         self._failures = 0
-        self._closed = False
 
     def put(self, record: Record) -> str | None:
-        """Waits for the table to take the record, at most 250 ms."""
+        """Waits for the table to take the record, at most 250 ms.
+
+        Raises:
+            Interrupted: a signal handler raised meanwhile; what it raised belongs to the caller.
+        """
         if self._closed or not self._start():
             return self._refuse("closed")
         if self._failures:
             return self._refuse("no_database")  # the worker tries by itself; nobody has to wait for that
-        job = _Job(_encoder.encode(record))
+        try:
+            job = _Job(_encoder.encode(record))
+        except Exception:
+            self._refuse("unencodable")
+            raise
         self._jobs.put(job)
-        if not job.done.wait(_BOUND_S) and job.taken.acquire(blocking=False):
-            return self._refuse("timeout")  # nobody has begun it, and now nobody will
-        refusal = job.refusal
-        return refusal if refusal in {None, FATE_UNKNOWN, "rejected"} else self._refuse(str(refusal))
+        try:
+            job.done.wait(_BOUND_S)
+        except BaseException as exc:  # noqa: BLE001  passed on
+            self._leave(job)
+            raise Interrupted(exc) from None
+        return job.refusal if job.done.is_set() else self._leave(job)
+
+    def _leave(self, job: _Job) -> str | None:
+        """The caller goes. What nobody has begun is withdrawn; of the rest the fate is not known yet."""
+        if job.taken.acquire(blocking=False):
+            return self._refuse("timeout")
+        if not job.done.is_set():
+            self._doubted.append(job)
+        return job.refusal
 
     def drain(self, timeout_s: float) -> bool:
-        """Waits for what a lost connection left in doubt."""
+        """Waits for what callers left in doubt."""
         deadline = time.monotonic() + timeout_s
-        while self._uncertain:
-            if time.monotonic() >= deadline:
+        while doubted := [job for job in self._doubted if not job.done.is_set()]:
+            if not doubted[0].done.wait(max(0.0, deadline - time.monotonic())):
                 return False
-            time.sleep(0.005)
         return True
 
     def close(self, timeout_s: float) -> None:
@@ -142,12 +163,11 @@ class Direct:
         return {
             "journal": None,
             "attempted": writer.attempted,
-            "published": writer.shipped,
             "shipped": writer.shipped,
+            "in_doubt": len(self._doubted),
             "refused": dict(writer.refused),
-            "shipper": {
+            "worker": {
                 "running": thread is not None and thread.is_alive(),
-                "landed": writer.shipped,
                 "last_error": self.last_error,
             },
         }
@@ -162,13 +182,17 @@ class Direct:
         if self._thread is not None and self._thread.is_alive():
             return True
         with self._lock:
+            if self._starting:  # a signal handler, in the middle of this
+                return True
             if self._thread is None or not self._thread.is_alive():
-                thread = threading.Thread(target=self._run, name="ragledger-direct", daemon=True)
+                self._starting = True
                 try:
-                    thread.start()
+                    self._thread = threading.Thread(target=self._run, name="ragledger-direct", daemon=True)
+                    self._thread.start()
                 except RuntimeError:
                     return False
-                self._thread = thread
+                finally:
+                    self._starting = False
         return True
 
     # --- in the worker -------------------------------------------------------------------------------------
@@ -177,10 +201,31 @@ class Direct:
         with quietly():
             wait_s = 0.0
             while not self._closed:
-                jobs = self._take(wait_s)
-                wait_s = self._pass(jobs)
-            self._pass(self._take(0.0))
+                wait_s = self._pass(wait_s)
+            self._pass(0.0)
             self._finish()
+
+    def _pass(self, wait_s: float) -> float:
+        """Lands what was in doubt, then what is queued; how long to wait for more.
+
+        Nothing is taken before there is a connection: until then a caller may withdraw it.
+        """
+        if self._failures:
+            self._refuse_queued("no_database", wait_s)
+            wait_s = 0.0
+        try:
+            store = self._open()
+            if self._uncertain:
+                self._land(store, self._uncertain)
+            if jobs := self._take(wait_s):
+                self._land(store, jobs)
+            if time.monotonic() >= self._tend_at:
+                self._tend_at = time.monotonic() + _TEND_S
+                store.promote_pending()
+                self._report(store)
+        except Exception as exc:  # noqa: BLE001  whatever it was, those who wait are told, and we try again
+            return self._back_off(exc)
+        return max(0.0, self._tend_at - time.monotonic())
 
     def _take(self, wait_s: float) -> list[_Job]:
         """What is queued by now, after waiting for a first one; withdrawn ones are left out."""
@@ -197,18 +242,9 @@ class Direct:
             pass
         return jobs
 
-    def _pass(self, jobs: list[_Job]) -> float:
-        """Lands them, after what was in doubt; how long to wait for more."""
-        try:
-            store = self._open()
-            if self._uncertain or jobs:
-                self._land(store, self._uncertain + jobs)
-                return 0.0 if not self._jobs.empty() else _IDLE_S
-            store.promote_pending()
-            self._report(store)
-        except Exception as exc:  # noqa: BLE001  whatever it was, those who wait are told, and we try again
-            return self._back_off(exc, jobs)
-        return _IDLE_S
+    def _refuse_queued(self, reason: str, wait_s: float = 0.0) -> None:
+        for job in self._take(wait_s):
+            job.end(self._refuse(reason))
 
     def _open(self) -> Store:
         with late_imports:
@@ -218,21 +254,39 @@ class Direct:
         if self._store is None or self._connection is None or self._connection.closed:
             self._connection = self._connect()
             self._store = Store(self._connection, vote_deadline_h=self._deadline_h)
-            self._settle(self._store.register(self.writer))
+            self._resume(self._store)
             if self._failures:
                 _logger.warning("ragledger: the table takes records again")
             self._failures, self.last_error = 0, None
         return self._store
 
+    def _resume(self, store: Store) -> None:
+        watermark = store.register(self.writer)
+        if watermark < self.writer.shipped:
+            # A standby that lagged, or a backup: its numbers are used up here, and another writer begins at 1.
+            _logger.warning(
+                "ragledger: the table has lost records that it had taken; going on as a new writer"
+            )
+            with self._lock:
+                unreported = {
+                    reason: number - self._reported.get(reason, 0)
+                    for reason, number in self.writer.refused.items()
+                }
+                self.writer = _Writer(identity=self._identity, refused=unreported)
+                self._reported = {}
+            watermark = store.register(self.writer)
+        self._settle(watermark)
+        self._rejected.clear()  # noted in a transaction that was never in
+
     def _land(self, store: Store, jobs: list[_Job]) -> None:
         """In one transaction, or in parts where the database refuses one of them."""
         from .postgres.rows import decode
 
+        self._uncertain = jobs
         writer = self.writer
         first = writer.shipped + 1
         entries = [decode(first + index, job.body) for index, job in enumerate(jobs)]
         writer.attempted = max(writer.attempted, entries[-1].number)
-        self._uncertain = jobs
         store.land(writer, entries, writer.shipped, self._note_rejected)
         self._settle(entries[-1].number)
 
@@ -240,7 +294,7 @@ class Direct:
         self._rejected.update(entry.number for entry in entries)
 
     def _settle(self, watermark: int) -> None:
-        """What was in doubt has landed up to the watermark; what follows was not."""
+        """What was in doubt has landed up to the watermark; what follows has not."""
         writer = self.writer
         count = max(0, watermark - writer.shipped)
         landed, self._uncertain = self._uncertain[:count], self._uncertain[count:]
@@ -249,19 +303,18 @@ class Direct:
             self._rejected.discard(number)
             job.end("rejected" if rejected else None)
         writer.shipped += count
+        self._doubted = [job for job in self._doubted if not job.done.is_set()]
 
-    def _back_off(self, exc: Exception, jobs: list[_Job]) -> float:
-        self._disconnect()
+    def _back_off(self, exc: Exception) -> float:
         self._failures += 1
         self.last_error = str(exc) if isinstance(exc, RagledgerError) else type(exc).__name__
+        self._refuse_queued("no_database")
         if self._failures == 1:
             _logger.warning(
                 "ragledger: the table takes no records now (%s); searches are refused and counted until it does",
                 self.last_error,
             )
-        for job in [*jobs, *self._take(0.0)]:
-            if job not in self._uncertain:
-                job.end("no_database")
+        self._disconnect()
         longest = min(_LONGEST_BACKOFF_S, _BOUND_S * 2 ** min(self._failures, 10))
         return float(longest * random.uniform(0.5, 1.0))
 
@@ -273,14 +326,21 @@ class Direct:
             self._reported = refused
 
     def _finish(self) -> None:
+        self._refuse_queued("closed")
+        if self._uncertain:
+            _logger.warning(
+                "ragledger: closed with %d record(s) of which nobody knows whether the table has them",
+                len(self._uncertain),
+            )
         try:
-            if self._store is not None and not self._uncertain:
+            if self._store is not None:
                 self._store.finish(self.writer)
         except Exception as exc:  # noqa: BLE001  the connection is gone; the counters in `writers` stay as they were
             self.last_error = type(exc).__name__
         self._disconnect()
 
     def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = self._store = None
+        connection, self._connection, self._store = self._connection, None, None
+        if connection is not None:
+            with contextlib.suppress(Exception):  # gone already
+                connection.close()

@@ -43,12 +43,12 @@ ErrorOrigin: TypeAlias = Literal["infra", "provider", "caller", "unknown"]
 IdSource: TypeAlias = Literal["framework", "metadata", "derived"]
 
 
-class _Identified(Struct, frozen=True, gc=False):
+class _Identified(Struct, frozen=True):
     chunk_id: str | None
     document_id: str | None = None
 
 
-class Candidate(_Identified, frozen=True, kw_only=True, gc=False):
+class Candidate(_Identified, frozen=True, kw_only=True):
     """An item that a search considered, in the order of the retriever.
 
     `vector` and `lexical` are the two usual signals; other signals go by name into `signals`. A signal that

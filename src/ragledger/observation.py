@@ -196,9 +196,16 @@ class Observation:
             with self._recorder.sections.clock:
                 self.start_ticks = self._recorder.clock.ticks_ns()
         except BaseException:  # Ctrl-C: this search never ran, and must not be the open one for ever
-            self.closed = True
-            self.leave()
+            self.abandon()
             raise
+
+    def abandon(self) -> None:
+        """It never ran, or nobody will say how it ended: nothing stays open, nothing is recorded."""
+        self.closed = True
+        self.leave()
+        if self.narration is not None:
+            with self._recorder.sections.span:
+                self.narration.close(None, self.receipt.status, self.start_ns + (self.elapsed_ns or 0))
 
     def stop(self) -> None:
         """Stops the clock: what follows is our own work."""

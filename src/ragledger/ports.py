@@ -13,6 +13,7 @@ __all__ = [
     "FATE_UNKNOWN",
     "Backend",
     "HitLookup",
+    "Interrupted",
     "Lookup",
     "Narration",
     "Narrator",
@@ -25,11 +26,23 @@ FATE_UNKNOWN = "fate_unknown"
 """What a sink answers when it cannot know whether the record was kept: the one answer that is no refusal."""
 
 
+class Interrupted(BaseException):
+    """Something of the application's own was raised while a sink waited: `cause` goes on to the caller."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__()
+        self.cause = cause
+
+
 class Sink(Protocol):
     """Takes records to where they survive the process."""
 
     def put(self, record: Record) -> str | None:
-        """Keeps the record, fast and without the network. None when kept, else the reason of the refusal."""
+        """Keeps the record, in a bounded and short time. None when kept, else the reason of the refusal.
+
+        Raises:
+            Interrupted: from a sink that waits.
+        """
         ...
 
 
@@ -43,7 +56,7 @@ class Backend(Sink, Protocol):
         ...
 
     def close(self, timeout_s: float) -> None:
-        """Ends the work, in about that time; what is not in the table stays where it survives."""
+        """Ends the work, in about that time. What a journal keeps stays there; what nothing keeps is said."""
         ...
 
     def after_fork(self) -> None:

@@ -14,7 +14,7 @@ from .guard import Guard
 from .ids import new_id
 from .model import ActorKind, Candidate, ErrorOrigin, Receipt, Record, Returned, SearchRecord, Status
 from .observation import NULL, NullObservation, Observation, Opening, actor_of
-from .ports import FATE_UNKNOWN, Narration, Narrator, Sink, SpanFacts
+from .ports import FATE_UNKNOWN, Interrupted, Narration, Narrator, Sink, SpanFacts
 from .scope import scope as current_scope
 from .weights import UNREADABLE, epoch_of, freeze
 
@@ -26,6 +26,7 @@ __all__ = ["KnownSearches", "Recorder"]
 
 _Votable: TypeAlias = "tuple[tuple[int, str | None], ...]"
 _NOTHING = Composed((), None, None, None, None, None)
+_UNCOUNTED = frozenset({"fault", FATE_UNKNOWN})  # counted as what it was; no refusal
 _FAULT = Receipt(search_id=None, status="refused", reason="fault")
 
 
@@ -115,10 +116,13 @@ class Recorder:
     def put(self, record: Record) -> str | None:
         """Hands a record to the sink; a refusal is counted by its reason."""
         refusal: str | None = "fault"
-        with self.sections.journal:
-            refusal = self._sink.put(record)
-        if refusal is not None and refusal != "fault":
-            self.guard.count(refusal if refusal == FATE_UNKNOWN else f"refused:{refusal}")
+        try:
+            with self.sections.journal:
+                refusal = self._sink.put(record)
+        except Interrupted as interrupted:
+            raise interrupted.cause from None
+        if refusal is not None and refusal not in _UNCOUNTED:
+            self.guard.count(f"refused:{refusal}")
         return refusal
 
     def close(
@@ -135,12 +139,15 @@ class Recorder:
                 status = status_of(exc)
         if observation.answered or (returned is not None and exc is None):
             composed = self._compose(observation, returned)
-        record = self._record(observation, status, composed, exc=exc)
-        narration = observation.narration
-        if narration is not None:
-            with self.sections.span:
-                end_ns = observation.start_ns + (observation.elapsed_ns or 0)
-                narration.close(record, observation.receipt.status, end_ns)
+        record: SearchRecord | None = None
+        try:
+            record = self._record(observation, status, composed, exc=exc)
+        finally:  # also after Ctrl-C: a span that never ends is never exported
+            narration = observation.narration
+            if narration is not None:
+                with self.sections.span:
+                    end_ns = observation.start_ns + (observation.elapsed_ns or 0)
+                    narration.close(record, observation.receipt.status, end_ns)
         capture = observation.scope.capture
         if capture is not None:
             with self.sections.capture:
@@ -181,7 +188,13 @@ class Recorder:
             with self.sections.row:
                 record = self._bare_row(observation, status)
         if record is not None:
-            refusal = self.put(record)
+            try:
+                refusal = self.put(record)
+            except BaseException:
+                observation.receipt = Receipt(
+                    search_id=record.search_id, status="unknown", reason="interrupted"
+                )
+                raise
             with self.sections.row:
                 observation.receipt = self._search_receipt(record, composed.votable, refusal)
         return record

@@ -21,7 +21,7 @@ ENVIRONMENT: dict[str, str] = {
     "RAGLEDGER_PROJECT": "project: the application's name (default OTEL_SERVICE_NAME, else `default`)",
     "RAGLEDGER_JOURNAL_DIR": "journal_dir: where the journal lives (default under the XDG state directory)",
     "RAGLEDGER_JOURNAL_CAP_MB": "journal_cap_mb: past this, records are refused and counted (default 2048)",
-    "RAGLEDGER_WRITE": "`journal` (default), or `direct`: the table takes each record while the caller waits, 250 ms at most",
+    "RAGLEDGER_WRITE": "write: `journal` (default), or `direct`: the table takes each record while the caller waits, 250 ms at most",
     "RAGLEDGER_JOURNAL_FSYNC": "journal_fsync: `none` (default), `batch` or `always`; see docs/operations.md",
     "RAGLEDGER_SHIP": "ship: `thread` (default) or `sidecar` (`ragledger ship --follow` does it)",
     "RAGLEDGER_STRICT": "strict: 1 re-raises our own faults; for tests",

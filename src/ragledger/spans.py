@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextvars
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 
 from opentelemetry import context as otel_context
@@ -22,7 +23,9 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, Trac
 from .model import SearchRecord
 from .ports import Narration, SpanFacts, TraceIds
 
-__all__ = ["ATTRIBUTES", "OtelNarrator", "quietly"]
+__all__ = ["ATTRIBUTES", "OtelNarrator", "narrator_for", "quietly"]
+
+_logger = logging.getLogger(__name__)
 
 SPAN_NAME = "retrieval"
 SCOPE_NAME = "ragledger"
@@ -103,6 +106,18 @@ class OtelNarrator:
         return _SpanNarration(span)
 
 
+def narrator_for(provider: TracerProvider | None) -> OtelNarrator:
+    """A narrator that tells this provider, the global one, or nobody where the environment names one that fails."""
+    try:
+        return OtelNarrator(provider)
+    except Exception as exc:  # noqa: BLE001  a provider that the environment names may raise anything
+        _logger.error(  # noqa: TRY400  the type is enough, and a message is not ours to repeat
+            "ragledger: the tracer provider cannot be loaded (%s); searches get rows and no spans",
+            type(exc).__name__,
+        )
+        return OtelNarrator(trace.NoOpTracerProvider())
+
+
 def _version() -> str | None:
     # Here: it brings in zipfile and email, a tenth of what `import ragledger` may take.
     from importlib.metadata import PackageNotFoundError, version
@@ -155,11 +170,13 @@ class _SpanNarration:
 
     def close(self, record: SearchRecord | None, row_status: str, end_ns: int) -> None:
         span = self._span
-        if record is not None and span.is_recording():
-            span.set_attributes(_closing_attributes(record, row_status))
-            if record.status == "error":
-                span.set_status(Status(StatusCode.ERROR))
-        span.end(end_time=end_ns)
+        try:
+            if record is not None and span.is_recording():
+                span.set_attributes(_closing_attributes(record, row_status))
+                if record.status == "error":
+                    span.set_status(Status(StatusCode.ERROR))
+        finally:
+            span.end(end_time=end_ns)
 
 
 def _closing_attributes(record: SearchRecord, row_status: str) -> Mapping[str, str | int | float | bool]:
@@ -186,9 +203,14 @@ def _closing_attributes(record: SearchRecord, row_status: str) -> Mapping[str, s
 
 @lru_cache(maxsize=256)
 def _weight_attributes(weights: str) -> Mapping[str, float]:
+    found: dict[str, float] = {}
     effective = json.loads(weights)["effective"]
-    values = {attribute: effective.get(name) for name, attribute in _WEIGHTS.items()}
-    return {attribute: float(value) for attribute, value in values.items() if isinstance(value, (int, float))}
+    for name, attribute in _WEIGHTS.items():
+        value = effective.get(name)
+        if isinstance(value, (int, float)):
+            with suppress(OverflowError):  # a whole number that no float holds
+                found[attribute] = float(value)
+    return found
 
 
 @contextmanager

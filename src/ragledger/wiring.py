@@ -18,7 +18,7 @@ from .ledger import Ledger
 from .parts import Parts
 from .settings import Settings, config_home, state_home
 from .shipper import Shipper
-from .spans import OtelNarrator
+from .spans import narrator_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,13 +130,14 @@ def _assemble(target: Target, name: str, tracer_provider: TracerProvider | None)
     chosen = target.settings
     lookup = _LazyLookup(target)
     key = load_key(chosen.key, config_home(os.environ))
+    narrator = narrator_for(tracer_provider)
     parts = Parts(
         guard=Guard(strict=chosen.strict),
         # Last of what can fail: its background work has begun.
         backend=_direct(target) if chosen.write == "direct" else _journalled(target),
         lookup=lookup,
         key=key,
-        narrator=OtelNarrator(tracer_provider),
+        narrator=narrator,
         clock=SystemClock(),
         release=partial(_release, lookup, target),
     )
@@ -187,5 +188,7 @@ class _LazyLookup:
         return self._lookup.find(search_id, rank=rank, chunk_id=chunk_id)
 
     def close(self) -> None:
-        if self._lookup is not None:
+        if (
+            self._lookup is not None and self._pid == os.getpid()
+        ):  # the parent's lock may be held for ever here
             self._lookup.close()

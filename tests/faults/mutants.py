@@ -58,10 +58,12 @@ MUTANTS = [
         "published before it is written",
         "journal/writer.py",
         """            frames.write_frame(segment.view, offset, number, body)
-            state.published = number
+            if not self._always:
+                counters[PUBLISHED] = number
 """,
-        """            state.published = number
+        """            counters[PUBLISHED] = number
             frames.write_frame(segment.view, offset, number, body)
+            if not self._always:
 """,
         ("header", "before"),
         "rejected: ['damaged']",
@@ -83,20 +85,6 @@ MUTANTS = [
         "                store.land(backlog.state, _entries(batch), shipped, rejections.keep)\n",
         ("commit", "before"),
         "receipts without a row",
-    ),
-    Mutant(
-        "lock file removed before the segments",
-        "journal/backlog.py",
-        """        for _, path in files.segments(self.directory, self.writer):
-            path.unlink(missing_ok=True)
-        self.state.path.unlink(missing_ok=True)
-""",
-        """        self.state.path.unlink(missing_ok=True)
-        for _, path in files.segments(self.directory, self.writer):
-            path.unlink(missing_ok=True)
-""",
-        ("remove", "inside"),
-        "files left: ['.seg']",
     ),
     Mutant(
         "no lock on adoption",

@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 from faults.proxy import Proxy
 from fix_pg import Database
-from integration.shipping import make_search, wait_until
+from integration.shipping import make_search, make_vote, wait_until
 
 import ragledger
 from ragledger import Candidate, Ledger, Receipt
@@ -319,3 +319,62 @@ def test_a_server_that_is_away_at_the_start_is_found_later(
     wait_until(lambda: _search(ledger).reason == "no_database")
     proxy.refuse(on=False)
     wait_until(lambda: _search(ledger).status == "written")
+
+
+def test_p3_what_a_signal_handler_raises_while_we_wait_is_the_callers(direct: Ledger, proxy: Proxy) -> None:
+    class Late(Exception):
+        pass
+
+    def handle(*_: object) -> None:
+        raise Late
+
+    direct.guard.strict = False
+    wait_until(lambda: _search(direct).status == "written")
+    proxy.freeze()
+    previous = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(Late), direct.search() as search:
+            pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+        proxy.thaw()
+    assert search.receipt.status == "unknown"
+    assert not ragledger.current()
+    assert direct.flush(60)
+
+
+@pytest.mark.usefixtures("patient")
+def test_p5_a_table_that_lost_what_it_had_is_written_by_a_new_writer(
+    direct: Ledger, database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A standby that lagged was promoted, or a backup was put back."""
+    before = [_search(direct) for _ in range(3)]
+    database.rows("UPDATE writers SET shipped = 1 RETURNING 1")
+    after = [_search(direct) for _ in range(3)]
+    assert [receipt.status for receipt in before + after] == ["written"] * 6
+    assert len(_stored(database)) == 6
+    assert database.value("SELECT count(*) FROM writers") == 2
+    assert "going on as a new writer" in caplog.text
+
+
+@pytest.mark.usefixtures("patient")
+def test_votes_that_wait_are_promoted_under_steady_traffic_too(
+    direct: Ledger, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragledger.direct._TEND_S", 0.1)
+    late = make_search("a")
+    assert _backend(direct).put(make_vote(late.search_id, checked=False)) is None
+    assert database.value("SELECT count(*) FROM pending_feedback") == 1
+    assert _backend(direct).put(late) is None
+    wait_until(lambda: _search(direct) and database.value("SELECT count(*) FROM feedback") == 1)
+
+
+def test_what_is_closed_stays_closed_in_a_forked_child(direct: Ledger) -> None:
+    direct.guard.strict = False
+    direct.close()
+    child = os.fork()
+    if not child:
+        os._exit(0 if _search(direct).reason == "closed" else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

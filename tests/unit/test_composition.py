@@ -9,7 +9,7 @@ import pytest
 
 from ragledger import Candidate
 from ragledger.composition import Caps, Composed, compose, compose_readable
-from ragledger.model import SignalRange
+from ragledger.model import Returned, SignalRange
 
 
 def composed(scored: Any, returned: Any = None, caps: Caps = Caps()) -> tuple[Composed, set[str]]:  # noqa: B008
@@ -259,3 +259,38 @@ def test_p8_d27_a_candidate_that_cannot_be_read_is_left_out_and_the_counts_are_u
     found = compose_readable([odd], [Candidate("a")], set(), Caps())
     assert order(found) == [(1, "a", True)]
     assert (found.candidate_count, found.admitted_count) == (None, 1)
+
+
+ODD = {
+    "kind": {"score_kind": "cosine"},
+    "source of the score": {"score_source": "x" * 600},
+    "source of the id": {"chunk_id_source": "odd"},
+    "an id twice": {"chunk_ids": ["a", "a"]},
+    "no id": {"chunk_ids": ["a", ""]},
+    "a NUL": {"chunk_ids": ["a", "b\0"]},
+    "a document that is none": {"document_ids": ["d", 7]},
+    "not a number": {"scores": [0.5, float("nan")]},
+    "a score that is none": {"scores": [0.5, "0.4"]},
+    "usual": {},
+    "distance": {"score_kind": "distance"},
+    "unscored": {"scores": None, "score_kind": None},
+    "sources": {"source_kinds": ["faq", None]},
+    "umlauts": {"chunk_ids": ["ä", "ß"]},
+    "nothing": {"chunk_ids": [], "document_ids": [], "scores": []},
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_columns_say_the_same_as_the_items_one_by_one(odd: dict[str, Any]):
+    usual = {"chunk_ids": ["a", "b"], "document_ids": ["d", None], "scores": [0.5, 0.25]}
+    returned = Returned(**(usual | {"score_kind": "similarity", "score_source": "node.score"} | odd))
+    by_column, flags = composed((), returned)
+    by_item, flags_too = composed((), returned.candidates())
+    rows = by_column.hits.hits() if isinstance(by_column.hits, Returned) else by_column.hits
+    assert (rows, flags) == (by_item.hits, flags_too)
+    assert by_column._replace(hits=()) == by_item._replace(hits=())
+
+
+def test_columns_of_different_length_are_not_kept_as_they_are():
+    with pytest.raises(ValueError, match="zip"):
+        compose((), Returned(chunk_ids=["a", "b"], document_ids=["d"]), set())
