@@ -22,7 +22,7 @@ import msgspec
 from ragledger.ids import new_id
 from ragledger.journal.journal import Journal
 from ragledger.model import HitRecord, SearchRecord
-from ragledger.shipper import ShipperThread
+from ragledger.shipper_thread import ShipperThread
 
 
 def search_of(hits: int) -> SearchRecord:

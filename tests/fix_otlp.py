@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
     from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
 class Receiver:
-    """What arrived: `bodies` as bytes on the wire, `spans` as protobuf, `scopes` as (name, version)."""
+    """What arrived: `bodies` as bytes on the wire, `spans` and `metrics` as protobuf, `scopes` as (name, version)."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.spans: list[Span] = []
+        self.metrics: list[Metric] = []
         self.scopes: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -32,12 +34,17 @@ class Receiver:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1/traces"
 
     @property
+    def http_metrics_endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}/v1/metrics"
+
+    @property
     def grpc_endpoint(self) -> str:
         return f"http://127.0.0.1:{self._grpc_port}"
 
     def _serve_grpc(self) -> None:
         # Imported here: every test run loads this plugin, and few need it.
         import grpc
+        from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2, metrics_service_pb2_grpc
         from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_service_pb2_grpc
 
         class Servicer(trace_service_pb2_grpc.TraceServiceServicer):
@@ -45,10 +52,18 @@ class Receiver:
                 receiver.take(request)
                 return trace_service_pb2.ExportTraceServiceResponse()
 
+        class MetricsServicer(metrics_service_pb2_grpc.MetricsServiceServicer):
+            def Export(self, request: Any, context: Any) -> Any:
+                receiver.take_metrics(request)
+                return metrics_service_pb2.ExportMetricsServiceResponse()
+
         receiver = self
         self._grpc = grpc.server(ThreadPoolExecutor(max_workers=2))
         trace_service_pb2_grpc.add_TraceServiceServicer_to_server(  # type: ignore[no-untyped-call]
             Servicer(), self._grpc
+        )
+        metrics_service_pb2_grpc.add_MetricsServiceServicer_to_server(  # type: ignore[no-untyped-call]
+            MetricsServicer(), self._grpc
         )
         self._grpc_port = self._grpc.add_insecure_port("127.0.0.1:0")
         self._grpc.start()
@@ -60,6 +75,14 @@ class Receiver:
                 for scope in resource.scope_spans:
                     self.scopes.add((scope.scope.name, scope.scope.version))
                     self.spans.extend(scope.spans)
+
+    def take_metrics(self, request: Any) -> None:
+        with self._lock:
+            self.bodies.append(request.SerializeToString())
+            for resource in request.resource_metrics:
+                for scope in resource.scope_metrics:
+                    self.scopes.add((scope.scope.name, scope.scope.version))
+                    self.metrics.extend(scope.metrics)
 
     def close(self) -> None:
         self._http.shutdown()
@@ -78,14 +101,18 @@ def attributes_of(span: Span) -> dict[str, Any]:
 
 
 def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
+    from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2
     from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            request = trace_service_pb2.ExportTraceServiceRequest()
-            request.ParseFromString(self.rfile.read(int(self.headers["Content-Length"])))
-            receiver.take(request)
-            answer = trace_service_pb2.ExportTraceServiceResponse().SerializeToString()
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/v1/metrics":
+                receiver.take_metrics(metrics_service_pb2.ExportMetricsServiceRequest.FromString(body))
+                answer = metrics_service_pb2.ExportMetricsServiceResponse().SerializeToString()
+            else:
+                receiver.take(trace_service_pb2.ExportTraceServiceRequest.FromString(body))
+                answer = trace_service_pb2.ExportTraceServiceResponse().SerializeToString()
             self.send_response(200)
             self.send_header("Content-Type", "application/x-protobuf")
             self.send_header("Content-Length", str(len(answer)))

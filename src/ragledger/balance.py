@@ -3,7 +3,9 @@
     offered = written + waiting + pending + rejected + refused + unfinished
 
 `offered` is what the application handed over: appends begun plus refusals. `unfinished` are appends during which the process
-died or was interrupted, before any receipt was given out.
+died or was interrupted, before any receipt was given out. `removed` is the part of written that retention or erasure took:
+whoever deletes rows adds their numbers to `writers.removed` in the same transaction, and those of pending votes to `landed`
+as well, since their fate was still open.
 """
 
 from __future__ import annotations
@@ -70,6 +72,7 @@ class _Row(msgspec.Struct, frozen=True):
     overlaps: str
     missing: str
     unexpected: str
+    never_landed: str
     doubled: int
 
 
@@ -156,6 +159,7 @@ def _faults(row: _Row) -> list[str]:
         "numbers with two fates": row.overlaps,
         "numbers whose rows are gone": row.missing,
         "rows whose numbers are not accounted for": row.unexpected,
+        "numbers removed that never landed": row.never_landed,
     }
     found = [f"{words}: {numbers}" for words, numbers in named.items() if numbers != _NOTHING]
     if row.doubled:

@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import queue
 import random
 import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
-from uuid import UUID
 
 import msgspec
 
 from . import sanitise
 from .errors import RagledgerError
-from .ids import new_id
 from .journal.state import Identity
 from .late_imports import late_imports
+from .memory_writer import MemoryWriter
 from .ports import FATE_UNKNOWN, Interrupted
 from .spans import quietly
 
@@ -44,19 +41,6 @@ _BATCH = 100
 _TEND_S = 2.0
 _LONGEST_BACKOFF_S = 5.0
 _encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
-
-
-@dataclass(kw_only=True)
-class _Writer:
-    """What `journal.state.WriterState` is on a disk. Lost with the process, but for what `writers` was told."""
-
-    identity: Identity
-    writer_id: UUID = field(default_factory=new_id)
-    started_at: int = field(default_factory=lambda: time.time_ns() // 1000)
-    pid: int = field(default_factory=os.getpid)
-    attempted: int = 0
-    shipped: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
 
 
 class _Job:
@@ -95,12 +79,13 @@ class Direct:
 
     def after_fork(self) -> None:
         """A child is another writer; the parent's thread and connection do not exist in it."""
-        self.writer = _Writer(identity=self._identity)
+        self.writer = MemoryWriter(identity=self._identity)
         self.last_error: str | None = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()  # `put` is safe in a signal handler
         self._uncertain: list[_Job] = []
         self._doubted: list[_Job] = []
         self._rejected: set[int] = set()
+        self._rejected_count = 0
         self._lock = threading.RLock()  # re-entrant for the same reason
         self._thread: threading.Thread | None = None
         self._starting = False
@@ -166,8 +151,10 @@ class Direct:
             "shipped": writer.shipped,
             "in_doubt": len(self._doubted),
             "refused": dict(writer.refused),
-            "worker": {
+            "shipper": {
                 "running": thread is not None and thread.is_alive(),
+                "landed": writer.shipped - self._rejected_count,
+                "rejected": self._rejected_count,
                 "last_error": self.last_error,
             },
         }
@@ -272,7 +259,7 @@ class Direct:
                     reason: number - self._reported.get(reason, 0)
                     for reason, number in self.writer.refused.items()
                 }
-                self.writer = _Writer(identity=self._identity, refused=unreported)
+                self.writer = MemoryWriter(identity=self._identity, refused=unreported)
                 self._reported = {}
             watermark = store.register(self.writer)
         self._settle(watermark)
@@ -301,6 +288,7 @@ class Direct:
         for number, job in enumerate(landed, start=writer.shipped + 1):
             rejected = number in self._rejected
             self._rejected.discard(number)
+            self._rejected_count += rejected
             job.end("rejected" if rejected else None)
         writer.shipped += count
         self._doubted = [job for job in self._doubted if not job.done.is_set()]

@@ -76,8 +76,9 @@ _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    # Another thread of the parent may have held it, and does not exist here.
+    # Another thread of the parent may have held it, and does not exist here. Its faults are the parent's to report.
     for guard in list(_guards):
+        guard.faults = {}
         guard._lock = threading.RLock()  # noqa: SLF001  the module's own class
 
 

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from .errors import RagledgerError
 from .journal import directory as files
 from .journal.salvage import strays
-from .journal.state import WriterState, lock_is_free
 from .settings import config_home
+from .waiting import is_alive, oldest_in, size_in, writers_in
 
 if TYPE_CHECKING:
     from .postgres.connection import Connection
@@ -26,6 +28,8 @@ __all__ = ["Finding", "examine"]
 
 _MEGABYTE = 1024 * 1024
 _MANY_EPOCHS = 50
+_OLD_S = 300.0
+_NOT_RECORDED = "these records were not kept; what each reason asks for is in docs/operations.md"
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,7 +43,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def examine(target: Target) -> list[Finding]:
     """Everything, in the order in which a person would look."""
-    return [*_machine(), *_key(target), *_journal(target), *_database(target)]
+    return [*_machine(), *_key(target), *_writing(target), *_journal(target), *_database(target)]
 
 
 def _machine() -> Iterator[Finding]:
@@ -69,10 +73,25 @@ def _key(target: Target) -> Iterator[Finding]:
         yield Finding("warning", "key", "none yet", "`ragledger init` makes one, or set RAGLEDGER_KEY")
 
 
+def _writing(target: Target) -> Iterator[Finding]:
+    chosen = target.settings
+    if chosen.write == "direct":
+        yield Finding(
+            "ok", "write", "direct: every search waits for the table, at most 250 ms",
+            "an outage refuses searches; where a directory survives the process, the journal does not",
+        )  # fmt: skip
+        return
+    shipped = "a thread of the application" if chosen.ship == "thread" else "`ragledger ship --follow`"
+    yield Finding("ok", "write", f"to the journal, shipped by {shipped}")
+    # fsync came later than this line: an older journal has no mode.
+    if (fsync := getattr(chosen, "journal_fsync", None)) is not None:
+        yield Finding("ok", "journal_fsync", f"{fsync}; what a power loss may cost is in docs/operations.md")
+
+
 def _journal(target: Target) -> Iterator[Finding]:
     path = target.journal_dir
     if not path.exists():
-        yield Finding("ok", "journal", "no journal yet: nothing was recorded for this database on this host")
+        yield _no_journal(path)
         return
     try:
         files.open_directory(path)
@@ -82,14 +101,14 @@ def _journal(target: Target) -> Iterator[Finding]:
             "searches are refused and counted until it belongs to this user and can be written",
         )  # fmt: skip
         return
-    size, cap = files.size_of(path), target.settings.journal_cap_mb * _MEGABYTE
+    size, cap = size_in(path), target.settings.journal_cap_mb * _MEGABYTE
     yield Finding(
         "warning" if size > cap / 2 else "ok",
         "journal",
         f"{path}, {size / _MEGABYTE:.1f} of {cap / _MEGABYTE:.0f} MB",
         "past the cap records are refused; is the database taking records?" if size > cap / 2 else "",
     )
-    yield from _writers_here(target)
+    yield from _writers_here(path)
     if found := strays(path):
         yield Finding(
             "problem", "unreadable", f"{len(found)} writer(s): {', '.join(sorted({stray.why for stray in found}))}",
@@ -103,29 +122,66 @@ def _journal(target: Target) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _writers_here(target: Target) -> Iterator[Finding]:
-    live = dead = waiting = 0
-    refused: dict[str, int] = {}
-    for path in files.locks(target.journal_dir):
-        state = WriterState.peek(path)
-        if state is None:
-            continue
-        waiting += state.published - state.shipped
-        for reason, number in state.refused.items():
-            refused[reason] = refused.get(reason, 0) + number
-        state.close()
-        if lock_is_free(path):
-            dead += 1
-        else:
-            live += 1
-    words = f"{live} live, {dead} dead; {waiting} record(s) wait"
-    advice = "`ragledger ship` takes them to the table" if dead and waiting else ""
-    yield Finding("warning" if advice else "ok", "writers on this host", words, advice)
-    if refused:
-        reasons = ", ".join(f"{reason}: {number}" for reason, number in sorted(refused.items()))
+def _no_journal(path: Path) -> Finding:
+    above = next((parent for parent in path.parents if parent.exists()), path)
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        return Finding("ok", "journal", "no journal yet: nothing was recorded for this database on this host")
+    return Finding(
+        "problem", "journal", f"the directory {path} cannot be made in {above}",
+        "searches are refused and counted until it can; RAGLEDGER_JOURNAL_DIR names another place",
+    )  # fmt: skip
+
+
+def _writers_here(path: Path) -> Iterator[Finding]:
+    writers = writers_in(path)
+    live = [writer for writer in writers if is_alive(path, writer)]
+    dead = [writer for writer in writers if writer not in live]
+    yield Finding("ok", "writers on this host", f"{len(live)} live, {len(dead)} dead")
+    yield _backlog(path, sum(writer.waiting for writer in writers), dead_wait=any(w.waiting for w in dead))
+    if unfinished := sum(writer.unfinished for writer in dead):
         yield Finding(
-            "problem", "refused", reasons, "these searches were not recorded; see docs/operations.md"
-        )
+            "warning", "unfinished", f"{unfinished} record(s) of processes that died inside an append",
+            "no receipt was given for them; nothing can be done",
+        )  # fmt: skip
+    for project in sorted({writer.project for writer in writers}):
+        refused = _sum_of(writer.refused for writer in writers if writer.project == project)
+        if refused:
+            yield Finding("problem", f"refused here, project {project}", _reasons(refused), _NOT_RECORDED)
+
+
+def _backlog(path: Path, waiting: int, *, dead_wait: bool) -> Finding:
+    if not waiting:
+        return Finding("ok", "backlog", "no record waits")
+    oldest_us = oldest_in(path)
+    age_s = max(0.0, time.time() - oldest_us / 1e6) if oldest_us is not None else None
+    words = f"{waiting} record(s) wait" + (
+        f", the oldest for {_duration(age_s)}" if age_s is not None else ""
+    )
+    if age_s is not None and age_s > _OLD_S:
+        return Finding(
+            "warning", "backlog", words,
+            "nobody ships, or the database takes nothing: see the findings on it below, then run `ragledger ship`",
+        )  # fmt: skip
+    advice = "`ragledger ship` takes what dead processes left to the table" if dead_wait else ""
+    return Finding("warning" if dead_wait else "ok", "backlog", words, advice)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _sum_of(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for each in counts:
+        for reason, number in each.items():
+            total[reason] = total.get(reason, 0) + number
+    return total
+
+
+def _reasons(refused: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason}: {number}" for reason, number in sorted(refused.items()))
 
 
 def _database(target: Target) -> Iterator[Finding]:
@@ -134,9 +190,23 @@ def _database(target: Target) -> Iterator[Finding]:
     except RagledgerError as exc:
         yield Finding("problem", "database", str(exc))
         return
+    from .postgres.connection import translated
+
     with connection:
         yield from _rights(connection)
-        yield from _fates(connection)
+        connection.execute("RESET ROLE")  # the writer's role sees little of the table
+        try:
+            with translated():
+                found = [*_fates(connection), *_writers(connection)]
+        except RagledgerError:
+            yield Finding(
+                "warning",
+                "table",
+                "this user may not read its counters",
+                "GRANT ragledger_collector to this user",
+            )
+        else:
+            yield from found
 
 
 def _rights(connection: Connection) -> Iterator[Finding]:
@@ -158,7 +228,6 @@ def _rights(connection: Connection) -> Iterator[Finding]:
 def _fates(connection: Connection) -> Iterator[Finding]:
     from .sql import named_queries
 
-    connection.execute("RESET ROLE")
     rows = connection.execute(named_queries("look")["totals"]).fetchone()
     if rows is None:
         return
@@ -171,3 +240,34 @@ def _fates(connection: Connection) -> Iterator[Finding]:
             "warning", "epochs", f"{epochs} epochs in the last day",
             "something that changes with every search is declared as a weight; see docs/data.md",
         )  # fmt: skip
+
+
+def _writers(connection: Connection) -> Iterator[Finding]:
+    """What the writers of every host told the table, by project."""
+    from .sql import named_queries
+
+    for row in connection.execute(named_queries("look")["by_project"]).fetchall():
+        found = _Project(*row)  # type: ignore[arg-type]
+        words = f"{found.open} writer(s) at work, {found.waiting} record(s) not shipped when last heard of"
+        if found.unfinished:
+            words += f", {found.unfinished} never finished because their process died"
+        if found.silent:
+            yield Finding(
+                "warning", f"project {found.project}", f"{words}; {found.silent} silent for a day with records left",
+                "run `ragledger ship` on their hosts, for as long as the journal directories are there",
+            )  # fmt: skip
+        else:
+            yield Finding("ok", f"project {found.project}", words)
+        if found.refused:
+            yield Finding(
+                "problem", f"refused, project {found.project}", _reasons(found.refused), _NOT_RECORDED
+            )
+
+
+class _Project(NamedTuple):
+    project: str
+    open: int
+    waiting: int
+    silent: int
+    unfinished: int
+    refused: dict[str, int] | None

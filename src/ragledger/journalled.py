@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-from .shipper import ShipperThread
+from .shipper_thread import ShipperThread
 
 if TYPE_CHECKING:
     from .journal.journal import Journal
@@ -27,6 +27,8 @@ class Journalled:
         self._make_shipper = make_shipper
         self.thread = ShipperThread(journal, make_shipper)
         journal.on_open = lambda: self.thread.start()  # the thread of that moment: a fork replaces it
+        # Without a journal nothing else would start it: somebody has to tell the table what was refused.
+        journal.on_failure = lambda: self.thread.start()
         journal.prepare()
 
     def drain(self, timeout_s: float) -> bool:
@@ -41,6 +43,7 @@ class Journalled:
         """
         deadline = time.monotonic() + timeout_s
         if self.thread.ships:  # a sidecar needs nobody to wait for it
+            self.thread.hurry()
             self.thread.drain(timeout_s)
         self.journal.release()
         self.thread.stop(max(0.2, deadline - time.monotonic()))
@@ -58,6 +61,6 @@ class Journalled:
             "attempted": state.attempted if state is not None else 0,
             "published": state.published if state is not None else 0,
             "shipped": state.shipped if state is not None else 0,
-            "refused": dict(self.journal.refused) | (state.refused if state is not None else {}),
+            "refused": self.journal.all_refused(),
             "shipper": self.thread.facts(),
         }

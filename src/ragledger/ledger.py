@@ -183,6 +183,11 @@ class Ledger:
         unregister(self)
         self._finalizer()
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return not self._finalizer.alive
+
     def facts(self) -> dict[str, Any]:
         """Counters of this process: faults of ours by kind, refusals, what the shipper did."""
         return {"name": self.name, "project": self.settings.project, "faults": dict(self.guard.faults)} | (

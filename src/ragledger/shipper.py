@@ -1,50 +1,46 @@
 """Takes journals to the table: this process's own, those of writers that died, and in a sidecar those of everybody.
 
-A paced daemon thread. The application never waits for it, except at exit, for a bounded time.
+Run by a thread beside the application (`shipper_thread.py`), or by `ragledger ship`.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
-import os
-import random
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .errors import RagledgerError
+from .faults import error_type
 from .journal import directory as files
 from .journal.backlog import Backlog, Batch
 from .journal.salvage import mend
 from .journal.state import WriterState
 from .late_imports import late_imports
-from .spans import quietly
+from .memory_writer import MemoryWriter
+from .rejections import Rejections
 
 if TYPE_CHECKING:
-    from .journal.journal import Journal
     from .postgres.connection import Connection
     from .postgres.rows import Entry
     from .postgres.store import Store
 
-__all__ = ["Shipper", "ShipperThread"]
+__all__ = ["Shipper"]
 
 _logger = logging.getLogger(__name__)
 
 _BATCH = 1000
-_POLL_S = 0.2
+_GENTLE_BATCH = 500
+_PAUSE_S = 0.0001
 _ADOPT_EVERY_S = 2.0
-_FIRST_BACKOFF_S = 0.5
-_LONGEST_BACKOFF_S = 30.0
 
 
 class Shipper:
     """One pass after another over the journals of a directory, on one connection.
 
-    `stopping`, set from outside, ends a pass after its current batch.
+    `stopping`, set from outside, ends a pass after its current batch. `gentle` is for a shipper beside an application:
+    it lets go of the interpreter lock every 1 to 2 ms, so that a search that wakes up goes on at once. `on_batch` hears how
+    many seconds the table took for each batch, and the class of the exception if it did not take it.
     """
 
     def __init__(
@@ -54,12 +50,16 @@ class Shipper:
         *,
         vote_deadline_h: float = 24.0,
         live_writers: bool = False,
+        gentle: bool = False,
+        on_batch: Callable[[float, str | None], None] = lambda seconds, failure: None,
     ) -> None:
         self.directory = directory
         self.landed = 0
         self.rejected = 0
         self.stopping = False
+        self.gentle = gentle
         self._connect = connect
+        self._on_batch = on_batch
         self._deadline_h = vote_deadline_h
         self._live_writers = live_writers
         self._connection: Connection | None = None
@@ -92,6 +92,22 @@ class Shipper:
                 self._next_adoption = time.monotonic() + _ADOPT_EVERY_S
         return landed
 
+    def tell(self, writer: MemoryWriter, *, last: bool = False) -> None:
+        """Puts the counters of a writer that has no journal into `writers`; `last`: nothing of it will come any more.
+
+        Raises:
+            DatabaseUnavailable, SchemaError
+        """
+        store = self._open()
+        from .postgres.connection import translated
+
+        with translated():
+            store.register(writer)
+            if last:
+                store.finish(writer)
+            else:
+                store.report(writer)
+
     def rush(self) -> None:
         """Lets the next pass look for other writers at once."""
         self._next_adoption = 0.0
@@ -114,8 +130,17 @@ class Shipper:
             self.close()  # what was known of the table may not be true any more
             with translated():
                 self._connection = self._connect()
-            self._store = Store(self._connection, vote_deadline_h=self._deadline_h)
+            self._store = Store(self._connection, vote_deadline_h=self._deadline_h, pause=self._pause)
         return self._store
+
+    @property
+    def _limit(self) -> int:
+        return _GENTLE_BATCH if self.gentle else _BATCH
+
+    def _pause(self) -> None:
+        if self.gentle and not self.stopping:
+            # Not 0: this thread would have the lock back before another one has woken up.
+            time.sleep(_PAUSE_S)
 
     def _ship_live(self, store: Store, path: Path) -> int:
         """A writer that lives, here or in another process; its state is mapped a second time and only looked at."""
@@ -208,10 +233,10 @@ class Shipper:
         from .postgres.store import WatermarkMoved
 
         landed = 0
-        while not self.stopping and (batch := backlog.next_batch(_BATCH)) is not None:
-            rejections = _Rejections(self.directory / f"{backlog.writer}.rejected", batch)
+        while not self.stopping and (batch := backlog.next_batch(self._limit)) is not None:
+            rejections = Rejections(self.directory / f"{backlog.writer}.rejected", batch)
             try:
-                store.land(backlog.state, _entries(batch), backlog.shipped, rejections.keep)
+                self._land(store, backlog, batch, rejections)
             except WatermarkMoved:
                 backlog.rewind(store.register(backlog.state))
                 continue
@@ -222,165 +247,24 @@ class Shipper:
         self.landed += landed
         return landed
 
-
-class _Rejections:
-    """The payload of a rejected record stays here, for a person; the table gets number and reason."""
-
-    def __init__(self, path: Path, batch: Batch) -> None:
-        self._path = path
-        self._bodies = {frame.number: frame.body for frame in batch.frames}
-        self._reasons: dict[int, str] = {}
-
-    def __len__(self) -> int:
-        return len(self._reasons)
-
-    def keep(self, entries: list[Entry]) -> None:
-        """Called within the transaction that rejects them: once that is in, nobody reads them again."""
-        self._reasons.update({entry.number: entry.rejection or "" for entry in entries})
-        lines = [
-            json.dumps(
-                {
-                    "number": entry.number,
-                    "reason": entry.rejection,
-                    "body": base64.b64encode(self._bodies.get(entry.number, b"")).decode(),
-                }
-            )
-            + "\n"
-            for entry in entries
-        ]
+    def _land(self, store: Store, backlog: Backlog, batch: Batch, rejections: Rejections) -> None:
+        start = time.perf_counter()
+        failure: str | None = None
         try:
-            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            with open(fd, "w", encoding="ascii") as file:
-                file.writelines(lines)
-        except OSError as exc:
-            # A full disk must not stop what makes room on it.
-            _logger.error("ragledger: rejected records could not be kept (%s)", type(exc).__name__)  # noqa: TRY400
+            store.land(backlog.state, self._entries(batch), backlog.shipped, rejections.keep)
+        except Exception as exc:
+            failure = error_type(exc)
+            raise
+        finally:
+            self._on_batch(time.perf_counter() - start, failure)
 
-    def tell(self) -> None:
-        """One line in the log, without a value of a record."""
-        if self._reasons:
-            _logger.warning(
-                "ragledger: %d record(s) rejected (%s); kept in the journal directory, see `ragledger doctor`",
-                len(self._reasons),
-                ", ".join(sorted(set(self._reasons.values()))),
-            )
+    def _entries(self, batch: Batch) -> list[Entry]:
+        from .postgres.rows import Entry, decode
+        from .postgres.store import STRETCH
 
-
-def _entries(batch: Batch) -> list[Entry]:
-    from .postgres.rows import Entry, decode
-
-    entries = [decode(frame.number, frame.body) for frame in batch.frames]
-    entries += [Entry(number, None, "damaged") for number in batch.damaged]
-    return sorted(entries, key=lambda entry: entry.number)
-
-
-class ShipperThread:
-    """Runs a shipper beside the application; without one (sidecar mode) it only keeps segments prepared."""
-
-    def __init__(self, journal: Journal, make_shipper: Callable[[], Shipper] | None) -> None:
-        self._journal = journal
-        self._make_shipper = make_shipper
-        self._thread: threading.Thread | None = None
-        self._stop = threading.Event()
-        self._urgent = threading.Event()
-        self._failures = 0
-        self._next_attempt = 0.0
-        self.shipper: Shipper | None = None
-        self.last_error: str | None = None
-
-    @property
-    def ships(self) -> bool:
-        """False in sidecar mode."""
-        return self._make_shipper is not None
-
-    def start(self) -> None:
-        """Starts the thread when it is not running, and not after `stop`.
-
-        At interpreter shutdown there is none; the journal keeps everything.
-        """
-        if self._stop.is_set() or (self._thread is not None and self._thread.is_alive()):
-            return
-        thread = threading.Thread(target=self._run, name="ragledger-shipper", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            return
-        self._thread = thread
-
-    def drain(self, timeout_s: float) -> bool:
-        """Waits until this process's records are in the table; False when the time is up first."""
-        deadline = time.monotonic() + timeout_s
-        self._next_attempt = 0.0  # one try at once, whatever the back-off says
-        while not self._is_drained():
-            if time.monotonic() >= deadline or self._thread is None or not self._thread.is_alive():
-                return False
-            self._urgent.set()
-            time.sleep(0.005)
-        return True
-
-    def stop(self, timeout_s: float) -> None:
-        """Ends the thread, when the time is up after its current batch."""
-        self._stop.set()
-        self._urgent.set()
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout_s)
-        if self.shipper is not None:
-            self.shipper.stopping = True
-
-    def _is_drained(self) -> bool:
-        writer = self._journal.writer
-        return writer is None or writer.state.shipped >= writer.state.published
-
-    def _run(self) -> None:
-        with quietly():
-            while not self._stop.is_set():
-                self._urgent.clear()
-                # Also while the table is away: no search should have to make a segment by itself.
-                self._journal.tend()
-                if self.ships and time.monotonic() >= self._next_attempt:
-                    self._next_attempt = time.monotonic() + self._attempt()
-                self._urgent.wait(_POLL_S)
-            if self.shipper is not None:
-                if not self._failures:
-                    self.shipper.rush()  # takes this process's own closed journal away, files and all
-                    self._attempt()
-                self.shipper.close()
-
-    def _attempt(self) -> float:
-        """One pass; how long to leave the database alone after it."""
-        try:
-            if self.shipper is None and self._make_shipper is not None:
-                self.shipper = self._make_shipper()
-            writer = self._journal.writer
-            if self.shipper is not None:
-                self.shipper.ship(writer.state.path if writer is not None else None)
-        except Exception as exc:  # noqa: BLE001  whatever it was, the journal keeps the records and we try again
-            return self._back_off(exc)
-        if self._failures:
-            _logger.warning("ragledger: the table takes records again")
-        self._failures, self.last_error = 0, None
-        return 0.0
-
-    def _back_off(self, exc: Exception) -> float:
-        if self.shipper is not None:
-            self.shipper.close()
-        self._failures += 1
-        self.last_error = str(exc) if isinstance(exc, RagledgerError) else type(exc).__name__
-        if self._failures == 1:
-            _logger.warning(
-                "ragledger: the table takes no records now (%s); they wait in the journal, see `ragledger doctor`",
-                self.last_error,
-            )
-        longest = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** min(self._failures - 1, 10))
-        return float(longest * random.uniform(0.5, 1.0))
-
-    def facts(self) -> dict[str, Any]:
-        """Counters for a person."""
-        shipper = self.shipper
-        return {
-            "running": self._thread is not None and self._thread.is_alive(),
-            "landed": shipper.landed if shipper is not None else 0,
-            "rejected": shipper.rejected if shipper is not None else 0,
-            "last_error": self.last_error,
-        }
+        entries = []
+        for start in range(0, len(batch.frames), STRETCH):
+            entries += [decode(frame.number, frame.body) for frame in batch.frames[start : start + STRETCH]]
+            self._pause()
+        entries += [Entry(number, None, "damaged") for number in batch.damaged]
+        return sorted(entries, key=lambda entry: entry.number)

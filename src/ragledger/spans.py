@@ -23,7 +23,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, Trac
 from .model import SearchRecord
 from .ports import Narration, SpanFacts, TraceIds
 
-__all__ = ["ATTRIBUTES", "OtelNarrator", "narrator_for", "quietly"]
+__all__ = ["ATTRIBUTES", "SCOPE_NAME", "OtelNarrator", "narrator_for", "quietly", "scope_version"]
 
 _logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class OtelNarrator:
             and OTEL_PYTHON_TRACER_PROVIDER not in os.environ
             and hasattr(trace, "_TRACER_PROVIDER")
         )
-        self._tracer: Tracer = trace.get_tracer(SCOPE_NAME, _version(), tracer_provider=provider)
+        self._tracer: Tracer = trace.get_tracer(SCOPE_NAME, scope_version(), tracer_provider=provider)
 
     def open(self, facts: Callable[[], SpanFacts]) -> Narration | None:
         """The span, not yet current. None under suppression (the row has its own switch), and with nothing to tell."""
@@ -118,7 +118,8 @@ def narrator_for(provider: TracerProvider | None) -> OtelNarrator:
         return OtelNarrator(trace.NoOpTracerProvider())
 
 
-def _version() -> str | None:
+def scope_version() -> str | None:
+    """Of the instrumentation scope, which is this distribution."""
     # Here: it brings in zipfile and email, a tenth of what `import ragledger` may take.
     from importlib.metadata import PackageNotFoundError, version
 

@@ -14,6 +14,7 @@ from .journal.directory import target_of
 from .journal.journal import Journal
 from .journalled import Journalled
 from .keys import load_key
+from .late_imports import late_imports
 from .ledger import Ledger
 from .parts import Parts
 from .settings import Settings, config_home, state_home
@@ -23,6 +24,7 @@ from .spans import narrator_for
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
     from .direct import Direct
@@ -104,6 +106,7 @@ def open(
     *,
     name: str = "default",
     tracer_provider: TracerProvider | None = None,
+    meter_provider: MeterProvider | None = None,
     **settings: Any,
 ) -> Ledger:
     """Opens a ledger. Needs no database to be up: records wait in the journal until there is one.
@@ -111,7 +114,7 @@ def open(
     Args:
         dsn: a libpq URI or conninfo, or `embedded`; default RAGLEDGER_DSN.
         name: how marked retrievers find this ledger again in another process.
-        tracer_provider: default the global one, now or once it is set.
+        tracer_provider, meter_provider: default the global one, now or once it is set.
         settings: any field of `Settings`, such as project, ship, journal_dir, strict.
 
     Raises:
@@ -120,28 +123,39 @@ def open(
     """
     target = target_from(dsn=dsn, **settings)
     try:
-        return _assemble(target, name, tracer_provider)
+        return _assemble(target, name, tracer_provider, meter_provider)
     except BaseException:
         target.release()
         raise
 
 
-def _assemble(target: Target, name: str, tracer_provider: TracerProvider | None) -> Ledger:
+def _assemble(
+    target: Target, name: str, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None
+) -> Ledger:
+    with late_imports:  # 9 ms that `import ragledger` does without
+        from . import metrics
+
+        instruments = metrics.instruments_for(meter_provider)
     chosen = target.settings
+    said = {metrics.PROJECT: chosen.project, metrics.LEDGER: name}
     lookup = _LazyLookup(target)
     key = load_key(chosen.key, config_home(os.environ))
     narrator = narrator_for(tracer_provider)
     parts = Parts(
         guard=Guard(strict=chosen.strict),
         # Last of what can fail: its background work has begun.
-        backend=_direct(target) if chosen.write == "direct" else _journalled(target),
+        backend=_direct(target)
+        if chosen.write == "direct"
+        else _journalled(target, partial(instruments.shipped, said)),
         lookup=lookup,
         key=key,
         narrator=narrator,
         clock=SystemClock(),
         release=partial(_release, lookup, target),
     )
-    return Ledger(chosen, parts, name=name)
+    ledger = Ledger(chosen, parts, name=name)
+    instruments.watch(metrics.LedgerSource(ledger, said, cap_bytes=_cap_bytes(chosen)))
+    return ledger
 
 
 def _direct(target: Target) -> Direct:
@@ -152,19 +166,26 @@ def _direct(target: Target) -> Direct:
     return Direct(connect, project=chosen.project, vote_deadline_h=chosen.vote_deadline_h)
 
 
-def _journalled(target: Target) -> Journalled:
+def _journalled(target: Target, on_batch: Callable[[float, str | None], None]) -> Journalled:
     chosen, directory = target.settings, target.journal_dir
     journal = Journal(
-        directory,
-        project=chosen.project,
-        cap_bytes=chosen.journal_cap_mb * 1024 * 1024,
-        fsync=chosen.journal_fsync,
+        directory, project=chosen.project, cap_bytes=_cap_bytes(chosen), fsync=chosen.journal_fsync
     )
 
     def make_shipper() -> Shipper:
-        return Shipper(directory, target.connect, vote_deadline_h=chosen.vote_deadline_h)
+        return Shipper(
+            directory,
+            target.connect,
+            vote_deadline_h=chosen.vote_deadline_h,
+            gentle=True,
+            on_batch=on_batch,
+        )
 
     return Journalled(journal, make_shipper if chosen.ship == "thread" else None)
+
+
+def _cap_bytes(settings: Settings) -> int:
+    return settings.journal_cap_mb * 1024 * 1024
 
 
 def _release(lookup: _LazyLookup, target: Target) -> None:

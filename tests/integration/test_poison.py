@@ -14,7 +14,7 @@ from integration.shipping import World, balanced, encode, make_hit, make_search,
 
 from ragledger.ids import new_id
 from ragledger.journal.journal import Journal
-from ragledger.model import AssessmentRecord, DeliveryRecord
+from ragledger.model import AssessmentRecord
 
 pytestmark = pytest.mark.pg
 
@@ -61,19 +61,6 @@ POISON: dict[str, tuple[bytes, str]] = {
     "no_msgpack": (b"\xc1\xc1\xc1", "undecodable"),
     "empty": (b"", "undecodable"),
     "no_record": (b"\x93\xa1x\x01\x02", "undecodable"),
-    "delivery_of_nothing": (
-        encode(
-            DeliveryRecord(
-                search_id=new_id(),
-                delivery_id=new_id(),
-                by="reranker",
-                hit_ranks=(1,),
-                scores=None,
-                delivered_at=1,
-            )
-        ),
-        "database:23503",
-    ),
     "assessment_json_nan": (
         encode(
             AssessmentRecord(

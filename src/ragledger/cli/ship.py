@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import signal
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from ragledger.errors import RagledgerError
-from ragledger.journal import directory as files
 from ragledger.journal.salvage import strays
-from ragledger.journal.state import WriterState
+from ragledger.metrics import ShipperSource, instruments_for
 from ragledger.shipper import Shipper
+from ragledger.waiting import writers_in
 
 from .session import DsnOption, JsonOption, SchemaOption, open_target
 
@@ -35,12 +36,15 @@ def ship_command(
     Example: ragledger ship --follow     (beside applications that use ship="sidecar")
     """
     with open_target(dsn, schema) as target:
+        instruments = instruments_for(None)
         shipper = Shipper(
             target.journal_dir,
             target.connect,
             vote_deadline_h=target.settings.vote_deadline_h,
             live_writers=True,
+            on_batch=partial(instruments.shipped, {}),
         )
+        instruments.watch(ShipperSource(shipper, cap_bytes=target.settings.journal_cap_mb * 1024 * 1024))
         try:
             if follow:
                 _follow(shipper, every_s)
@@ -87,16 +91,10 @@ def _follow(shipper: Shipper, every_s: float) -> None:
 
 
 def _facts(shipper: Shipper, target: Target) -> dict[str, Any]:
-    waiting = writers = 0
-    for path in files.locks(target.journal_dir):
-        state = WriterState.peek(path)
-        if state is not None:
-            waiting += max(0, state.published - state.shipped)
-            writers += 1
-            state.close()
+    writers = writers_in(target.journal_dir)
     return {
         "landed": shipper.landed,
         "rejected": shipper.rejected,
-        "waiting": waiting,
-        "writers": writers,
+        "waiting": sum(writer.waiting for writer in writers),
+        "writers": len(writers),
     }

@@ -33,7 +33,8 @@ _RETRY_S = 5.0
 class Journal:
     """Implements `ports.Sink` on a directory. `refused` counts what found no journal to be counted in.
 
-    `on_open` is called when a writer has been made: at the start, and again in a forked child.
+    `on_open` is called when a writer has been made: at the start, and again in a forked child; `on_failure` when none
+    could be made.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Journal:
         self.directory = directory
         self.refused: dict[str, int] = {}
         self.on_open: Callable[[], None] = lambda: None
+        self.on_failure: Callable[[], None] = lambda: None
         # What the database will not take would stop the whole writer.
         changed: set[str] = set()
         self._identity = Identity(
@@ -58,6 +60,7 @@ class Journal:
         self._writer: JournalWriter | None = None
         self._opening = threading.RLock()
         self._retry_at: float | None = None
+        self._handed_over: dict[str, int] = {}
         _journals.add(self)
 
     def put(self, record: Record) -> str | None:
@@ -114,6 +117,7 @@ class Journal:
                 )
             except OSError as exc:
                 self._retry_at = time.monotonic() + _RETRY_S
+                self.on_failure()
                 if not failed_before:
                     _logger.error(  # noqa: TRY400  the traceback would name files of the host
                         "ragledger: no journal (%s); searches are refused and counted, not recorded. "
@@ -132,6 +136,24 @@ class Journal:
                 start_syncing(writer)
             self.on_open()
             return self._writer
+
+    @property
+    def identity(self) -> Identity:
+        """Who its writers are."""
+        return self._identity
+
+    def hand_over_refused(self) -> dict[str, int]:
+        """What was ever refused without a journal: the caller has it told, nobody else counts it any more."""
+        with self._opening:
+            self._handed_over = _sum(self._handed_over, self.refused)
+            self.refused = {}
+            return dict(self._handed_over)
+
+    def all_refused(self) -> dict[str, int]:
+        """Every refusal of this process, wherever it is counted now."""
+        with self._opening:
+            writer = self._writer
+            return _sum(self.refused, self._handed_over, writer.state.refused if writer is not None else {})
 
     def _replace(self, writer: JournalWriter) -> None:
         """Somebody deleted, moved or overwrote the journal while it is in use: what comes now goes to a new writer."""
@@ -159,9 +181,15 @@ class Journal:
         writer, self._writer = self._writer, None
         self._opening = threading.RLock()
         self.refused = {}
+        self._handed_over = {}
         self._retry_at = None
         if writer is not None:
             writer.abandon()
+
+
+def _sum(*counts: dict[str, int]) -> dict[str, int]:
+    reasons = {reason for each in counts for reason in each}
+    return {reason: sum(each.get(reason, 0) for each in counts) for reason in sorted(reasons)}
 
 
 _journals: weakref.WeakSet[Journal] = weakref.WeakSet()

@@ -16,15 +16,19 @@ import msgspec
 import psycopg
 from psycopg.types.multirange import Multirange
 from psycopg.types.range import Range
+from psycopg.types.string import BytesBinaryDumper
 
 from ragledger.journal.state import Identity
 from ragledger.model import FeedbackRecord
 from ragledger.sql import named_queries
 
 from .connection import Connection
-from .rows import TABLES, Entry, RawJsonb, RawJsonbDumper, rows_of
+from .rows import TABLES, Entry, RawJsonb, RawJsonbDumper, lines_of, rows_of
 
-__all__ = ["Store", "WatermarkMoved"]
+__all__ = ["STRETCH", "Store", "WatermarkMoved"]
+
+STRETCH = 64
+"""Records between two pauses: 1 to 2 ms of work."""
 
 _LINE = re.compile(r"COPY (\w+), line (\d+)")
 _LIMIT_EXCEEDED = "54"
@@ -52,14 +56,25 @@ class WatermarkMoved(Exception):
 
 
 class Store:
-    """The writing side of the table on one connection."""
+    """The writing side of the table on one connection.
 
-    def __init__(self, connection: Connection, *, vote_deadline_h: float = 24.0) -> None:
+    `pause` is called after every `STRETCH` records: work that holds the interpreter lock.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        vote_deadline_h: float = 24.0,
+        pause: Callable[[], None] = lambda: None,
+    ) -> None:
         self._connection = connection
+        self._pause = pause
         self._queries = named_queries("ship")
         self._deadline_h = vote_deadline_h
-        # Last registered for its type wins: the COPYs below hand over JSON text.
+        # Last registered for its type wins: the counters are JSON text, and bytes go by the dumper that is C.
         connection.adapters.register_dumper(RawJsonb, RawJsonbDumper)
+        connection.adapters.register_dumper(bytes, BytesBinaryDumper)
 
     def register(self, state: Writer) -> int:
         """Makes the writer known; its watermark."""
@@ -118,10 +133,11 @@ class Store:
         self._connection.execute(self._queries["finish_writer"], _counters(state))
 
     def _land_together(self, state: Writer, entries: Sequence[Entry], shipped: int, keep: _Keep) -> None:
-        rows: dict[str, list[tuple[Any, ...]]] = {}
+        groups: dict[str, list[Entry]] = {}
         for entry in entries:
-            for table, row in rows_of(state.writer_id, entry):
-                rows.setdefault(table, []).append(row)
+            groups.setdefault(entry.table, []).append(entry)
+        if "searches" in groups:
+            groups["hits"] = groups["searches"]
         with self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.execute(
                 self._queries["advance"],
@@ -131,13 +147,19 @@ class Store:
             if cursor.rowcount != 1:
                 raise WatermarkMoved
             for target in TABLES:
-                if target.name in rows:
+                if target.name in groups:
                     with cursor.copy(self._queries[f"copy_{target.name}"]) as copy:
                         copy.set_types(target.types)
-                        for row in rows[target.name]:
-                            copy.write_row(row)
+                        self._write(copy, target.name, state.writer_id, groups[target.name])
             if rejected := [entry for entry in entries if entry.rejection is not None]:
                 keep(rejected)
+
+    def _write(self, copy: psycopg.Copy, table: str, writer_id: UUID, entries: Sequence[Entry]) -> None:
+        write_row = copy.write_row
+        for start in range(0, len(entries), STRETCH):
+            for row in rows_of(table, writer_id, entries[start : start + STRETCH]):
+                write_row(row)
+            self._pause()
 
 
 def _counters(state: Writer) -> dict[str, Any]:
@@ -190,15 +212,15 @@ def _refused_index(entries: Sequence[Entry], exc: BaseException) -> int | None:
         return None
     line = 0
     for index, entry in enumerate(entries):
-        for table, _ in rows_of(_NOBODY, entry):
-            if table == match[1]:
-                line += 1
-                if line == int(match[2]):
-                    return index
+        line += lines_of(match[1], entry)
+        if line >= int(match[2]):
+            return index
     return None
 
 
 def _refused(entry: Entry, exc: BaseException) -> Entry:
+    if entry.rejection is not None:
+        raise exc  # not even the note of it is taken: that is about the table, not about a record
     record = entry.record
     orphaned = isinstance(exc, psycopg.errors.ForeignKeyViolation)
     if orphaned and isinstance(record, FeedbackRecord) and record.checked:
@@ -206,6 +228,3 @@ def _refused(entry: Entry, exc: BaseException) -> Entry:
         return entry._replace(record=msgspec.structs.replace(record, checked=False))
     reason = exc.sqlstate if isinstance(exc, psycopg.Error) and exc.sqlstate else "unencodable"
     return entry._replace(rejection=f"database:{reason}")
-
-
-_NOBODY = UUID(int=0)

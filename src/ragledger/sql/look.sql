@@ -18,3 +18,23 @@ SELECT
     (SELECT count(*) FROM pending_feedback),
     (SELECT count(*) FROM rejected),
     (SELECT count(DISTINCT epoch) FROM searches WHERE started_at > now() - interval '1 day')
+
+-- name: by_project
+-- `attempted` is what a writer told last. What a finished one began and never numbered is unfinished; what another one has
+-- not shipped still waits, in a journal that may be on another host.
+SELECT w.project,
+    count(*) FILTER (WHERE w.finished_at IS NULL),
+    coalesce(sum(w.attempted - w.shipped) FILTER (WHERE w.finished_at IS NULL), 0)::int8,
+    count(*) FILTER (
+        WHERE w.finished_at IS NULL AND w.attempted > w.shipped AND w.last_seen_at < now() - interval '1 day'
+    ),
+    coalesce(sum(w.attempted - w.shipped) FILTER (WHERE w.finished_at IS NOT NULL), 0)::int8,
+    (SELECT jsonb_object_agg(reason, times) FROM (
+        SELECT r.key AS reason, sum(r.value::int8)::int8 AS times
+        FROM writers o, jsonb_each_text(o.refused) AS r
+        WHERE o.project = w.project
+        GROUP BY r.key
+    ) AS reasons)
+FROM writers w
+GROUP BY w.project
+ORDER BY w.project

@@ -83,6 +83,8 @@ CREATE TABLE hits (
     CONSTRAINT hits_score_kind CHECK (score_kind IN ('similarity', 'distance', 'rerank', 'fused', 'none'))
 );
 
+-- Neither a delivery nor an assessment has a foreign key: it may arrive before its search, which another writer's journal
+-- still holds. Whoever reads them joins searches (docs/decisions.md).
 CREATE TABLE deliveries (
     search_id    uuid NOT NULL,
     delivery_id  uuid NOT NULL,
@@ -94,7 +96,6 @@ CREATE TABLE deliveries (
     writer_seq   int8 NOT NULL,
     recorded_at  timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT deliveries_pkey PRIMARY KEY (search_id, delivery_id),
-    CONSTRAINT deliveries_search FOREIGN KEY (search_id) REFERENCES searches (search_id),
     CONSTRAINT deliveries_by CHECK (by IN ('postprocessor', 'reranker', 'application'))
 );
 
@@ -109,8 +110,7 @@ CREATE TABLE assessments (
     writer_id     uuid NOT NULL,
     writer_seq    int8 NOT NULL,
     recorded_at   timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT assessments_pkey PRIMARY KEY (search_id, assessment_id),
-    CONSTRAINT assessments_search FOREIGN KEY (search_id) REFERENCES searches (search_id)
+    CONSTRAINT assessments_pkey PRIMARY KEY (search_id, assessment_id)
 );
 
 CREATE TABLE feedback (
