@@ -70,7 +70,7 @@ class Search:
             self._opened.append((ledger, observation))
 
     def abandon(self) -> None:
-        """It could not be started (Ctrl-C, or a fault under a strict ledger): leaves nothing open."""
+        """Leaves nothing open, whatever happened (Ctrl-C, a fault under a strict ledger). Safe after the end."""
         for _, observation in reversed(self._opened):
             observation.abandon()
         self._leave_scope()
@@ -101,18 +101,21 @@ class Search:
             self._leave_scope()
 
     def _leave_scope(self) -> None:
-        if self._scope is not None:
-            self._scope.__exit__(None, None, None)
+        within, self._scope = self._scope, None
+        if within is not None:
+            within.__exit__(None, None, None)
 
 
 def _finish(ledger: Ledger, observation: Observation, result: Any) -> None:
-    translator = Translator(ledger, scored=bool(observation.scored))
     returned = None  # what cannot be read is unknown, not empty
     try:
         with ledger.guard("langchain.extract"):
-            returned = translator.read(result)
+            translator = Translator(ledger, scored=bool(observation.scored))
+            try:
+                returned = translator.read(result)
+            finally:
+                observation.flags.update(translator.flags)
     finally:
-        observation.flags.update(translator.flags)
         observation.finish(returned)
 
 

@@ -159,8 +159,11 @@ def _wrapped(original: Callable[..., Any], state: State) -> Any:
         except BaseException as exc:
             search.fail(exc)
             raise
-        search.finish(result)
-        return result
+        else:
+            search.finish(result)
+            return result
+        finally:
+            search.abandon()
 
     return invoke
 
@@ -176,8 +179,11 @@ def _awrapped(original: Callable[..., Any], state: State) -> Any:
         except BaseException as exc:
             search.fail(exc)
             raise
-        search.finish(result)
-        return result
+        else:
+            search.finish(result)
+            return result
+        finally:
+            search.abandon()
 
     return ainvoke
 

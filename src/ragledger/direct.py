@@ -148,6 +148,7 @@ class Direct:
         return {
             "journal": None,
             "attempted": writer.attempted,
+            "published": writer.shipped,
             "shipped": writer.shipped,
             "in_doubt": len(self._doubted),
             "refused": dict(writer.refused),

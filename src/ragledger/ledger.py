@@ -14,7 +14,7 @@ from . import feedback, sanitise
 from .errors import DatabaseUnavailable, MalformedReference, UnknownSearch
 from .ids import fingerprint, new_id
 from .model import AssessmentRecord, DeliveryRecord, FeedbackRecord, Receipt, Record
-from .observation import NullObservation, Observation, Opening
+from .observation import NULL, NullObservation, Observation, Opening
 from .registry import register, unregister
 from .scope import scope as current_scope
 from .weights import UNKNOWN, UNREADABLE, canonical_json, declared
@@ -65,22 +65,25 @@ class Ledger:
         Inside, hand over what was found with `search.candidates(...)`; afterwards read `search.receipt`.
         """
         _check_names(said)
-        observation = self.recorder.open(
-            Opening(
-                framework="application",
-                retriever=retriever,
-                weights=self._declared(weights),
-                top_k=top_k,
-                said=said,
-                served_from=served_from,
-            )
+        opening = Opening(
+            framework="application",
+            retriever=retriever,
+            weights=self._declared(weights),
+            top_k=top_k,
+            said=said,
+            served_from=served_from,
         )
+        observation: Observation | NullObservation = NULL
         try:
+            observation = self.recorder.open(opening)
             yield observation
         except BaseException as exc:
             observation.fail(exc)
             raise
-        observation.finish()
+        else:
+            observation.finish()
+        finally:
+            observation.abandon()
 
     def skip(
         self, *, reason: str, weights: Mapping[str, Any] | None = None, top_k: int | None = None, **said: str

@@ -160,7 +160,7 @@ class Observation:
 
     def flag(self, word: str) -> None:
         """Notes what our own recording could not do."""
-        if text := sanitise.text(word, self.flags):
+        if (text := sanitise.text(word, self.flags)) and len(self.flags) < _MOST_FLAGS:
             self.flags.add(text)
 
     # --- lifecycle, for adapters ---------------------------------------------------------------------------
@@ -187,8 +187,8 @@ class Observation:
     def enter(self, narration: Narration | None) -> None:
         """Becomes the open search here; the clock starts as the last act."""
         self.narration = narration
-        self._token = _open.set(self)
         try:
+            self._token = _open.set(self)
             if narration is not None:
                 with self._recorder.sections.span:
                     self.trace = narration.trace
@@ -200,12 +200,13 @@ class Observation:
             raise
 
     def abandon(self) -> None:
-        """It never ran, or nobody will say how it ended: nothing stays open, nothing is recorded."""
+        """Whatever happened, it is not the open search any more. Safe after `finish`, and twice."""
         self.closed = True
         self.leave()
-        if self.narration is not None:
+        narration, self.narration = self.narration, None
+        if narration is not None:  # nobody said how it ended
             with self._recorder.sections.span:
-                self.narration.close(None, self.receipt.status, self.start_ns + (self.elapsed_ns or 0))
+                narration.close(None, self.receipt.status, self.start_ns + (self.elapsed_ns or 0))
 
     def stop(self) -> None:
         """Stops the clock: what follows is our own work."""
@@ -218,11 +219,13 @@ class Observation:
         token, self._token = self._token, None
         if token is None:
             return
-        with suppress(ValueError):  # closed from another task; `nearest` skips closed observations
-            _open.reset(token)
-        if self.narration is not None:
-            with self._recorder.sections.span:
-                self.narration.detach()
+        try:
+            with suppress(ValueError):  # closed from another task; `nearest` skips closed observations
+                _open.reset(token)
+        finally:
+            if self.narration is not None:
+                with self._recorder.sections.span:
+                    self.narration.detach()
 
     def finish(self, returned: Iterable[Candidate] | Returned | None = None) -> Receipt:
         """The search came back. `returned` is what its caller gets; None when `candidates` said it all."""
@@ -273,6 +276,9 @@ class NullObservation:
     def leave(self) -> None:
         """Keeps nothing."""
 
+    def abandon(self) -> None:
+        """Keeps nothing."""
+
     def finish(self, returned: Iterable[Candidate] | Returned | None = None) -> Receipt:
         """Gives the receipt of nothing."""
         return self.receipt
@@ -286,6 +292,7 @@ class NullObservation:
 
 
 NULL = NullObservation()
+_MOST_FLAGS = 64
 _NO_TRACE = TraceIds()
 _OPEN = Receipt(search_id=None, status="disabled", reason="still_open")
 _open: contextvars.ContextVar[Observation | None] = contextvars.ContextVar("ragledger.open", default=None)

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from faults.nursery import Nursery, by_itself
 from faults.truth import Outcome, Truth, command, outcome_of, torn_in
-from integration.shipping import World, make_search
+from integration.shipping import World
+
+from ragledger.testing import make_search
 
 KILLS = 10
 

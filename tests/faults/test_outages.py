@@ -8,10 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 from faults.page import Facts
 from faults.stage import Stage
-from integration.shipping import balanced, make_search
+from integration.shipping import balanced
 
 from ragledger.errors import DatabaseUnavailable
 from ragledger.postgres.connection import connect
+from ragledger.testing import make_search
 
 pytestmark = [pytest.mark.pg, pytest.mark.faults]
 

@@ -14,10 +14,11 @@ from faults.page import Facts
 from faults.stage import Application, world_of
 from faults.truth import outcome_of
 from fix_pg import Database
-from integration.shipping import World, encode, make_hit, make_search, wait_until
+from integration.shipping import World, encode, wait_until
 
 from ragledger import Ledger
 from ragledger.ids import new_id
+from ragledger.testing import make_hit, make_search
 
 pytestmark = [pytest.mark.pg, pytest.mark.faults]
 

@@ -13,12 +13,10 @@ from uuid import UUID
 import msgspec
 from fix_pg import Database
 
-from ragledger.ids import new_id
 from ragledger.journal import directory as files
 from ragledger.journal.backlog import Backlog
 from ragledger.journal.journal import Journal
 from ragledger.journal.state import WriterState
-from ragledger.model import FeedbackRecord, HitRecord, SearchRecord
 from ragledger.shipper import Shipper
 from ragledger.wiring import Target, target_from
 
@@ -74,53 +72,6 @@ class World:
 
     def rejected(self) -> dict[int, str]:
         return dict(self.database.rows("SELECT writer_seq, reason FROM rejected"))  # type: ignore[arg-type]
-
-
-def make_search(*chunks: str, **changes: Any) -> SearchRecord:
-    """A search that returned these chunks, as the recorder would have put it; `changes` as it never would."""
-    search_id = new_id()
-    values: dict[str, Any] = dict.fromkeys(SearchRecord.__struct_fields__)
-    values |= {
-        "search_id": search_id,
-        "started_at": 1_700_000_000_000_000,
-        "project": "test",
-        "actor_kind": "system",
-        "framework": "application",
-        "root_id": search_id,
-        "depth": 0,
-        "status": "ok",
-        "degraded": False,
-        "latency_ms": 1.5,
-        "weights": "{}",
-        "epoch": "e",
-        "flags": (),
-        "hits": tuple(make_hit(rank, chunk) for rank, chunk in enumerate(chunks, 1)),
-    }
-    return SearchRecord(**(values | changes))
-
-
-def make_hit(rank: int, chunk: str, **changes: Any) -> HitRecord:
-    values: dict[str, Any] = dict.fromkeys(HitRecord.__struct_fields__)
-    values |= {"rank": rank, "chunk_id": chunk, "chunk_id_source": "framework", "score_kind": "none"}
-    return HitRecord(**(values | {"admitted": True} | changes))
-
-
-def make_vote(
-    search_id: UUID, rank: int | None = 1, chunk: str | None = None, **changes: Any
-) -> FeedbackRecord:
-    values: dict[str, Any] = {
-        "search_id": search_id,
-        "feedback_id": new_id(),
-        "rank": rank,
-        "chunk_id": chunk,
-        "stage": "judged",
-        "outcome": "relevant",
-        "actor_kind": "human",
-        "actor_id": "ana",
-        "given_at": 1_700_000_000_000_000,
-        "checked": True,
-    }
-    return FeedbackRecord(**(values | changes))
 
 
 class Fates(NamedTuple):

@@ -14,11 +14,12 @@ from uuid import UUID
 
 import pytest
 from fix_pg import Database
-from integration.shipping import World, balanced, make_search, wait_until
+from integration.shipping import World, balanced, wait_until
 
 from ragledger.ids import new_id
 from ragledger.journal import directory as files
 from ragledger.journal.state import Identity, WriterState
+from ragledger.testing import make_search
 
 pytestmark = pytest.mark.pg
 

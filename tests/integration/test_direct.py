@@ -15,13 +15,14 @@ from uuid import UUID
 import pytest
 from faults.proxy import Proxy
 from fix_pg import Database
-from integration.shipping import make_search, make_vote, wait_until
+from integration.shipping import wait_until
 
 import ragledger
 from ragledger import Candidate, Ledger, Receipt
 from ragledger.balance import WriterBalance, balances
 from ragledger.direct import Direct
 from ragledger.errors import ConfigError, HitNotReturned, UnknownSearch
+from ragledger.testing import make_search, make_vote
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from fix_pg import Database
-from integration.shipping import World, make_search, wait_until
+from integration.shipping import World, wait_until
 from typer.testing import CliRunner
 
 from ragledger import Ledger
 from ragledger.cli.app import app
+from ragledger.testing import make_search
 
 pytestmark = pytest.mark.pg
 

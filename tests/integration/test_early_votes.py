@@ -9,9 +9,10 @@ from uuid import UUID
 
 import pytest
 from fix_pg import Database
-from integration.shipping import World, balanced, make_hit, make_search, make_vote
+from integration.shipping import World, balanced
 
 from ragledger.ids import new_id
+from ragledger.testing import make_hit, make_search, make_vote
 
 pytestmark = pytest.mark.pg
 

@@ -15,10 +15,11 @@ from uuid import UUID
 import pytest
 from embedded.world import as_uid
 from fix_pg import Database
-from integration.shipping import RAGLEDGER, World, balanced, make_search, run, ship_command, wait_until
+from integration.shipping import RAGLEDGER, World, balanced, run, ship_command, wait_until
 
 from ragledger import Candidate, Ledger, Receipt
 from ragledger.journal import directory as files
+from ragledger.testing import make_search
 
 pytestmark = pytest.mark.pg
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 from fix_pg import Database
-from integration.shipping import World, balanced, make_search
+from integration.shipping import World, balanced
 
 from ragledger import Ledger
 from ragledger.ids import new_id
 from ragledger.measurement import Window, measure
 from ragledger.model import AssessmentRecord, DeliveryRecord, SearchRecord
+from ragledger.testing import make_search
 
 pytestmark = pytest.mark.pg
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from fix_pg import Database
-from integration.shipping import make_search, run, wait_until
+from integration.shipping import run, wait_until
 
 from ragledger import Ledger, schema
 from ragledger.balance import WriterBalance, balances
 from ragledger.journal.journal import Journal
+from ragledger.testing import make_search
 
 pytestmark = pytest.mark.pg
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from fix_pg import Database
-from integration.shipping import World, balanced, encode, make_hit, make_search, make_vote
+from integration.shipping import World, balanced, encode
 
 from ragledger.ids import new_id
 from ragledger.journal.journal import Journal
 from ragledger.model import AssessmentRecord
+from ragledger.testing import make_hit, make_search, make_vote
 
 pytestmark = pytest.mark.pg
 

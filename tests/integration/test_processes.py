@@ -13,21 +13,12 @@ from typing import Any
 import psycopg
 import pytest
 from fix_pg import Database
-from integration.shipping import (
-    RAGLEDGER,
-    SEARCH,
-    World,
-    balanced,
-    ids,
-    make_search,
-    run,
-    ship_command,
-    wait_until,
-)
+from integration.shipping import RAGLEDGER, SEARCH, World, balanced, ids, run, ship_command, wait_until
 
 from ragledger import Candidate, Ledger, schema
 from ragledger.journal import directory as files
 from ragledger.journal.state import WriterState
+from ragledger.testing import make_search
 
 pytestmark = [pytest.mark.pg, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
 

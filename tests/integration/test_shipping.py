@@ -9,13 +9,14 @@ import psycopg
 import pytest
 from faults.proxy import Proxy
 from fix_pg import Database
-from integration.shipping import World, balanced, make_search, make_vote
+from integration.shipping import World, balanced
 
 from ragledger import schema
 from ragledger.errors import DatabaseUnavailable, SchemaError
 from ragledger.ids import new_id
 from ragledger.model import AssessmentRecord, DeliveryRecord, HitRecord, SearchRecord, SignalRange
 from ragledger.shipper import _BATCH, Shipper
+from ragledger.testing import make_search, make_vote
 
 pytestmark = pytest.mark.pg
 

@@ -8,12 +8,13 @@ from uuid import UUID
 
 import pytest
 from fix_pg import Database
-from integration.shipping import World, make_search, make_vote
+from integration.shipping import World
 from typer.testing import CliRunner
 
 from ragledger.balance import WriterBalance, balances
 from ragledger.cli.app import app
 from ragledger.ids import new_id
+from ragledger.testing import make_search, make_vote
 
 pytestmark = pytest.mark.pg
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fix_otlp import Receiver
 from fix_pg import Database
-from integration.shipping import World, make_search, run, wait_until
+from integration.shipping import World, run, wait_until
 from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as GrpcExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as HttpExporter
 from opentelemetry.sdk.metrics import MeterProvider
@@ -21,6 +21,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader, PeriodicExpor
 
 import ragledger
 from ragledger import Ledger
+from ragledger.testing import make_search
 
 pytestmark = pytest.mark.pg
 

@@ -7,7 +7,6 @@ import pytest
 from fix_spans import Spans
 
 from ragledger import Ledger
-from ragledger.recorder import Recorder
 
 
 def test_a_span_ends_also_where_no_row_could_be_made(
@@ -16,8 +15,8 @@ def test_a_span_ends_also_where_no_row_could_be_made(
     def broken(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(Recorder, "_row", broken)
-    monkeypatch.setattr(Recorder, "_bare_row", broken)
+    monkeypatch.setattr("ragledger.recorder.search_row", broken)
+    monkeypatch.setattr("ragledger.recorder.bare_row", broken)
     ledger = make_ledger(strict=False, tracer_provider=spans.provider)
     with ledger.search() as search:
         pass

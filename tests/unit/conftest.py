@@ -4,32 +4,25 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from unit.core import FrozenClock, MemorySink, Teller, World
+from unit.core import World
 
 import ragledger
-from ragledger.recorder import Recorder
-
-NOWHERE = "postgresql://127.0.0.1:1/nowhere"
+from ragledger.ids import new_id
+from ragledger.testing import FrozenClock, MemoryBackend, MemoryLedger, MemoryNarrator
 
 
 @pytest.fixture
 def make_world() -> Iterator[Callable[..., World]]:
-    """Ledgers with a sink in memory, a clock that stands still and a narrator that writes down what it is told."""
+    """Ledgers in memory, with a narrator that writes down what it is told."""
     opened: list[World] = []
 
     def make(*, sink: Any = None, clock: Any = None, narrator: Any = None, **settings: Any) -> World:
-        settings = {"dsn": NOWHERE, "project": "test", "ship": "sidecar", "strict": True} | settings
-        ledger = ragledger.open(**settings)
-        world = World(ledger, sink or MemorySink(), clock or FrozenClock(), narrator or Teller())
-        ledger.recorder = Recorder(
-            ledger,
-            sink=world.sink,
-            narrator=world.narrator,
-            guard=ledger.guard,
-            clock=world.clock,
-        )
-        opened.append(world)
-        return world
+        sink, clock = sink or MemoryBackend(), clock or FrozenClock()
+        narrator = narrator or MemoryNarrator()
+        ledger = MemoryLedger(backend=sink, clock=clock, narrator=narrator, **settings)
+        ledger.recorder.new_id = new_id  # as in production: a clock that fails costs no id
+        opened.append(World(ledger, sink, clock, narrator))
+        return opened[-1]
 
     yield make
     for world in opened:

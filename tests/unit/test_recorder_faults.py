@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from unit.core import SECRET, FrozenClock, MemorySink, Teller, Telling, World
+from unit.core import SECRET, World
 
 import ragledger
 from ragledger import Candidate
 from ragledger.model import Record
 from ragledger.observation import NULL, Observation, Opening
 from ragledger.ports import TraceIds
+from ragledger.testing import FrozenClock, MemoryBackend, MemoryNarration, MemoryNarrator
 
 
 class Boom(Exception):
@@ -23,7 +24,7 @@ class Boom(Exception):
         super().__init__(SECRET)
 
 
-class BrokenSink(MemorySink):
+class BrokenSink(MemoryBackend):
     def put(self, record: Record) -> str | None:
         raise Boom
 
@@ -47,7 +48,7 @@ class BrokenClock(FrozenClock):
         return super().ticks_ns()
 
 
-class BrokenTelling(Telling):
+class BrokenTelling(MemoryNarration):
     def __init__(self, log: list[Any], step: str) -> None:
         super().__init__(log)
         self.step = step
@@ -58,7 +59,7 @@ class BrokenTelling(Telling):
         return super().__getattribute__(name)
 
 
-class BrokenTeller(Teller):
+class BrokenTeller(MemoryNarrator):
     def __init__(self, step: str) -> None:
         super().__init__()
         self.step = step
@@ -126,7 +127,7 @@ def test_p3_the_parts_are_those_that_a_recorder_has(make_world: Callable[..., Wo
             "_narrator",
         ),
     }
-    telling = {name for name in vars(Telling) if not name.startswith("_")}
+    telling = {name for name in vars(MemoryNarration) if not name.startswith("_")}
     assert telling == {"trace", "attach", "detach", "close"}
 
 
@@ -333,11 +334,11 @@ def test_p3_ctrl_c_while_a_search_is_opened_is_the_callers_and_leaves_nothing_op
     world = make_world(strict=False)
     fault = kind()
 
-    class Interrupted(Telling):
+    class Interrupted(MemoryNarration):
         def attach(self) -> None:
             raise fault
 
-    class Interrupting(Teller):
+    class Interrupting(MemoryNarrator):
         def open(self, facts: Any) -> Any:
             if step == "open":
                 raise fault
@@ -349,7 +350,7 @@ def test_p3_ctrl_c_while_a_search_is_opened_is_the_callers_and_leaves_nothing_op
     assert caught.value is fault
     assert not ragledger.current()
     assert world.faults == {}
-    world.ledger.recorder._narrator = Teller()
+    world.ledger.recorder._narrator = MemoryNarrator()
     with world.ledger.search():
         pass
     assert world.sink.row.depth == 0
@@ -371,9 +372,9 @@ def test_p3_our_faults_never_hide_the_exception_of_the_search(make_world: Callab
 
 @pytest.mark.parametrize("trace", [TraceIds(), None])
 def test_a_search_without_a_span_has_no_trace(make_world: Callable[..., World], trace: TraceIds | None):
-    class Quiet(Teller):
+    class Quiet(MemoryNarrator):
         def open(self, facts: Any) -> Any:
-            return Telling([], trace) if trace is not None else None
+            return MemoryNarration([], trace) if trace is not None else None
 
     world = make_world(narrator=Quiet())
     with world.ledger.search() as search:

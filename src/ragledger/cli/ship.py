@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
-from ragledger.errors import RagledgerError
 from ragledger.journal.salvage import strays
 from ragledger.metrics import ShipperSource, instruments_for
 from ragledger.shipper import Shipper
 from ragledger.waiting import writers_in
 
+from . import following
 from .session import DsnOption, JsonOption, SchemaOption, open_target
 
 if TYPE_CHECKING:
@@ -29,6 +28,12 @@ def ship_command(
     schema: SchemaOption = None,
     follow: Annotated[bool, typer.Option("--follow", help="Keep shipping until SIGTERM or Ctrl-C.")] = False,  # noqa: FBT002
     every_s: Annotated[float, typer.Option("--every", help="Seconds between passes with --follow.")] = 0.2,
+    ready_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --follow: made once the table takes records, removed at the end. For probes."
+        ),
+    ] = None,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
     """Take what waits in the journal to the table: dead writers whole, live ones up to now.
@@ -47,47 +52,25 @@ def ship_command(
         instruments.watch(ShipperSource(shipper, cap_bytes=target.settings.journal_cap_mb * 1024 * 1024))
         try:
             if follow:
-                _follow(shipper, every_s)
+                following.follow(shipper, every_s, ready_file)
             else:
                 shipper.ship()
         finally:
             shipper.close()
         facts = _facts(shipper, target)
-    if as_json:
-        typer.echo(msgspec.json.encode(facts).decode())
-    else:
-        typer.echo(
-            f"{facts['landed']} record(s) landed, {facts['rejected']} rejected, "
-            f"{facts['waiting']} waiting in {facts['writers']} journal(s)"
-        )
+    _tell(facts, as_json=as_json)
     for stray in strays(target.journal_dir):
         typer.echo(f"ragledger ship: writer {stray.writer} is left as it is: {stray.why}", err=True)
 
 
-def _follow(shipper: Shipper, every_s: float) -> None:
-    done = threading.Event()
-
-    def leave(*_: object) -> None:
-        shipper.stopping = True
-        done.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)
-    typer.echo("ragledger ship: following", err=True)
-    failures = 0
-    while not done.wait(every_s if not failures else min(30.0, 0.5 * 2 ** min(failures, 6))):
-        try:
-            shipper.rush()
-            shipper.ship()
-        except RagledgerError as exc:
-            shipper.close()
-            failures += 1
-            if failures == 1:
-                typer.echo(f"ragledger ship: waiting for the database ({exc})", err=True)
-        else:
-            if failures:
-                typer.echo("ragledger ship: the table takes records again", err=True)
-            failures = 0
+def _tell(facts: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(msgspec.json.encode(facts).decode())
+        return
+    typer.echo(
+        f"{facts['landed']} record(s) landed, {facts['rejected']} rejected, "
+        f"{facts['waiting']} waiting in {facts['writers']} journal(s)"
+    )
 
 
 def _facts(shipper: Shipper, target: Target) -> dict[str, Any]:

@@ -1,0 +1,82 @@
+"""`ragledger ship --follow` says when it is ready: to systemd, and by a file for probes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from fix_pg import Database
+from integration.shipping import RAGLEDGER, wait_until
+
+pytestmark = pytest.mark.pg
+
+
+@pytest.fixture(params=["path", "abstract"])
+def systemd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, socket.socket]]:
+    """The socket that systemd listens at, and its name in NOTIFY_SOCKET."""
+    name = f"@ragledger-{tmp_path}" if request.param == "abstract" else str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(name.replace("@", "\0", 1))
+        listener.settimeout(60)
+        yield name, listener
+
+
+def _follow(dsn: str, *arguments: str, **environ: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*RAGLEDGER, "ship", "--follow", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ) | {"RAGLEDGER_DSN": dsn} | environ,
+    )
+
+
+def test_systemd_hears_when_the_table_takes_records_and_when_it_ends(
+    database: Database, systemd: tuple[str, socket.socket]
+) -> None:
+    name, listener = systemd
+    with _follow(database.dsn, NOTIFY_SOCKET=name) as sidecar:
+        try:
+            assert listener.recv(100) == b"READY=1"
+            sidecar.send_signal(signal.SIGTERM)
+            assert listener.recv(100) == b"STOPPING=1"
+            assert sidecar.wait(60) == 0
+        finally:
+            sidecar.kill()
+
+
+def test_the_file_for_probes_is_there_while_it_is_ready(database: Database, tmp_path: Path) -> None:
+    file = tmp_path / "ready"
+    with _follow(database.dsn, "--ready-file", str(file)) as sidecar:
+        try:
+            wait_until(file.exists)
+            sidecar.send_signal(signal.SIGTERM)
+            assert sidecar.wait(60) == 0
+            assert not file.exists()
+        finally:
+            sidecar.kill()
+
+
+def test_it_is_not_ready_before_the_database_and_a_file_of_an_earlier_life_does_not_say_so(
+    database: Database, tmp_path: Path
+) -> None:
+    file = tmp_path / "ready"
+    file.touch()
+    dsn = psycopg.conninfo.make_conninfo(database.dsn, host="127.0.0.1", port=1)
+    with _follow(dsn, "--ready-file", str(file), NOTIFY_SOCKET=str(tmp_path / "nobody")) as sidecar:
+        try:
+            assert sidecar.stderr is not None
+            assert sidecar.stderr.readline() == "ragledger ship: following\n"
+            assert sidecar.stderr.readline().startswith("ragledger ship: waiting for the database")
+            assert not file.exists()
+            sidecar.send_signal(signal.SIGTERM)
+            assert sidecar.stderr.readline().startswith("ragledger ship: systemd cannot be told")
+            assert sidecar.wait(60) == 0
+        finally:
+            sidecar.kill()
