@@ -144,7 +144,7 @@ def main() -> None:
             print(json.dumps(child_added(what, options.dsn, Path(home))))
         return
     if options.quick:
-        options.searches, options.outage, options.cap_mb = 2000, 10_000, 8
+        options.searches, options.outage, options.cap_mb = 2000, 20_000, 8
     from drain import server
 
     with server(options.dsn) as server_dsn:

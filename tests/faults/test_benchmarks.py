@@ -49,7 +49,7 @@ def test_memory_prints_what_is_added_and_whether_it_grows(server_dsn: str) -> No
     assert added == pytest.approx(thread - bare, abs=0.11)
     assert thread > sidecar > 0, "the driver is in one of them only"
     searches, *_, journal, refused = figures(lines, "outage")
-    assert searches == 10_000
+    assert searches == 20_000
     assert 0 < journal <= 8
     assert 0 < refused < searches, "up to the cap, and not beyond"
     assert figures(lines, "database up")[-1] == 0

@@ -157,3 +157,16 @@ def test_p5_three_shippers_that_race_and_are_killed_land_every_receipt_once(
     how = f"one writer and three sidecars at a time, each killed within 1 s; {by_victims} rows by them"
     facts("random", "three shippers race", how, truth, outcome)
     assert outcome.faults == ()
+
+
+@pytest.mark.parametrize("mode", ["batch", "always"])
+def test_p5_whatever_is_synced_when_every_receipt_of_a_killed_process_holds(
+    database: Database, facts: Facts, mode: str
+) -> None:
+    world = World(database)
+    killer = at_random(seed=11, longest_s=0.5)
+    truth = OWN.run(database.dsn, killer, SHIP="thread", RAGLEDGER_JOURNAL_FSYNC=mode)
+    assert len(truth.all) > KILLS
+    outcome = ship_and_compare(world, truth)
+    facts("random", f"fsync {mode}", "`kill -9` within 0.5 s after the start", truth, outcome)
+    assert outcome.faults == ()
