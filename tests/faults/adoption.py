@@ -30,8 +30,10 @@ VICTIM = """
             report(search.receipt.search_id, [[f"chunk-{{done}}", done / 8]])
     search(20)
     pathlib.Path({signs!r}, f"{{os.getpid()}}.ready").touch()
+    # All the time: a writer soon notices that its files are gone, and what it keeps from then on is safe.
     while not pathlib.Path({signs!r}, "go").exists():
-        time.sleep(0.005)
+        search(1)
+        time.sleep(0.001)
     search(20)
     pathlib.Path({signs!r}, f"{{os.getpid()}}.done").touch()
     time.sleep(600)
@@ -39,7 +41,7 @@ VICTIM = """
 
 
 def play_beside_a_shipper(world: World, signs: Path, package: Path | None = None) -> tuple[Truth, Outcome]:
-    """Ten writers append, `ragledger ship` runs, they append again and are killed; then ships what is left."""
+    """Ten writers append while `ragledger ship` runs, and are killed a little later; then ships what is left."""
     signs.mkdir()
 
     def ship_between() -> None:

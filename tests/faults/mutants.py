@@ -79,10 +79,10 @@ MUTANTS = [
     Mutant(
         "segments unlinked before the commit",
         "shipper.py",
-        "                store.land(backlog.state, _entries(batch), backlog.shipped, rejections.keep)\n",
-        "                shipped = backlog.shipped\n"
-        "                backlog.commit(batch)\n"
-        "                store.land(backlog.state, _entries(batch), shipped, rejections.keep)\n",
+        "            store.land(backlog.state, self._entries(batch), backlog.shipped, rejections.keep)\n",
+        "            shipped, entries = backlog.shipped, self._entries(batch)\n"
+        "            backlog.commit(batch)\n"
+        "            store.land(backlog.state, entries, shipped, rejections.keep)\n",
         ("commit", "before"),
         "receipts without a row",
     ),

@@ -58,7 +58,7 @@ MOMENTS = [
 PREPARE = """
 import functools, importlib, itertools, threading
 import ragledger, ragledger.schema, ragledger.postgres.store
-from integration.shipping import make_search
+from ragledger.testing import make_search
 from ragledger import Candidate
 from ragledger.ids import new_id
 from ragledger.journal import writer

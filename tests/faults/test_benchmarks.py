@@ -10,7 +10,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
-pytestmark = [pytest.mark.pg, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.pg, pytest.mark.faults, pytest.mark.timeout(400)]
 
 
 def run(script: str, *arguments: str, timeout_s: float = 380.0) -> list[str]:
