@@ -131,7 +131,7 @@ def child(variant: str, dsn: str, options: argparse.Namespace) -> dict[str, floa
     """One variant in this process."""
     retriever = make_retriever(0.001)
     with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         search, path = lambda: retriever.invoke("how long do refunds take"), None
         for _ in range(100):
             search()
@@ -142,7 +142,9 @@ def child(variant: str, dsn: str, options: argparse.Namespace) -> dict[str, floa
             if "drains" in variant:
                 path = leave_backlog(target_from(dsn=dsn, journal_dir=home).journal_dir, options.backlog)
             ship = "sidecar" if variant.endswith("sidecar") else "thread"
-            observe(retriever, ragledger.open(dsn, ship=ship, journal_dir=home, exit_drain_s=0.0))
+            ledger = ragledger.open(dsn, ship=ship, journal_dir=home, exit_drain_s=0.0)
+            stack.callback(ledger.close)  # before its directory goes
+            observe(retriever, ledger)
             if ship == "sidecar":
                 stack.enter_context(sidecar(dsn, home))
         stack.enter_context(busy_thread(on="busy" in variant))
