@@ -107,9 +107,7 @@ class _FromEnvironment:
             self._ours = True
         except Exception as fault:  # noqa: BLE001  whatever the environment holds, the application goes on
             hooks().searches.guard.faults["adapter_disabled"] = 1
-            _logger.warning(
-                "ragledger_llama_index is disabled: no ledger could be opened (%s)", _said_by(fault)
-            )
+            _logger.warning("ragledger: LlamaIndex is not observed (%s)", _said_by(fault))
 
 
 def _said_by(fault: Exception) -> str:
