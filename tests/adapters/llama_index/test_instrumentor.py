@@ -144,7 +144,7 @@ def test_p3_d26_nothing_usable_in_the_environment_is_one_warning_and_no_more(mon
         assert len(ListRetriever(NODES).retrieve("q")) == 1
     warned = [record for record in caplog.records if record.name.startswith("ragledger")]
     assert len(warned) == 1
-    assert "disabled" in warned[0].getMessage()
+    assert "not observed" in warned[0].getMessage()
     assert hooks().searches.guard.faults.pop("adapter_disabled") == 1
 
 
