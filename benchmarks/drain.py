@@ -57,7 +57,10 @@ def server(dsn: str | None) -> Iterator[str]:
     if dsn is not None:
         yield dsn
         return
-    with tempfile.TemporaryDirectory() as base, EmbeddedServer.acquire(Path(base)) as embedded:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as base,
+        EmbeddedServer.acquire(Path(base)) as embedded,
+    ):
         yield embedded.dsn
 
 

@@ -121,7 +121,10 @@ def main() -> None:
     if options.dsn:
         run(options.dsn, options.searches, options.rounds)
         return
-    with tempfile.TemporaryDirectory() as base, EmbeddedServer.acquire(Path(base)) as server:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as base,
+        EmbeddedServer.acquire(Path(base)) as server,
+    ):
         run(server.dsn, options.searches, options.rounds)
 
 

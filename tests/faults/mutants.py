@@ -10,14 +10,13 @@ import ragledger
 
 
 class Mutant(NamedTuple):
-    """In `file`, `text` becomes `instead`; `scenario` plays it and the check must say `found`."""
+    """In `file`, `text` becomes `instead`; `scenario` plays it and the check must turn red."""
 
     what: str
     file: str
     text: str
     instead: str
     scenario: tuple[str, ...]
-    found: str
 
     def __str__(self) -> str:
         return self.what
@@ -52,7 +51,6 @@ MUTANTS = [
     target[start : start + length] = body
 """,
         ("header", "inside"),
-        "unfinished records that look like whole ones",
     ),
     Mutant(
         "published before it is written",
@@ -66,7 +64,6 @@ MUTANTS = [
             if not self._always:
 """,
         ("header", "before"),
-        "rejected: ['damaged']",
     ),
     Mutant(
         "no watermark in the shipping transaction",
@@ -74,7 +71,6 @@ MUTANTS = [
         "SET shipped = %(last)s,\n    landed",
         "SET landed",
         ("commit", "after"),
-        "rows twice",
     ),
     Mutant(
         "segments unlinked before the commit",
@@ -84,7 +80,6 @@ MUTANTS = [
         "            backlog.commit(batch)\n"
         "            store.land(backlog.state, entries, shipped, rejections.keep)\n",
         ("commit", "before"),
-        "receipts without a row",
     ),
     Mutant(
         "no lock on adoption",
@@ -95,6 +90,5 @@ MUTANTS = [
         """            if lock:
 """,
         ("a live writer beside a shipper",),
-        "receipts without a row",
     ),
 ]
