@@ -178,7 +178,7 @@ class Ledger:
     # --- housekeeping --------------------------------------------------------------------------------------
 
     def flush(self, timeout_s: float = 10.0) -> bool:
-        """Waits until this process's records are in the table; False when the time is up first."""
+        """Waits until what this process has recorded by now is in the table; False when the time is up first."""
         return self._parts.backend.drain(timeout_s)
 
     def close(self) -> None:
