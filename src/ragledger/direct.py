@@ -11,19 +11,16 @@ import contextlib
 import logging
 import queue
 import random
-import socket
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
-from . import sanitise
 from .errors import RagledgerError
 from .journal.state import Identity
 from .late_imports import late_imports
 from .memory_writer import MemoryWriter
+from .model import encode_record
 from .ports import FATE_UNKNOWN, Interrupted
 from .spans import quietly
 
@@ -40,7 +37,6 @@ _BOUND_S = 0.25
 _BATCH = 100
 _TEND_S = 2.0
 _LONGEST_BACKOFF_S = 5.0
-_encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
 
 
 class _Job:
@@ -69,8 +65,7 @@ class Direct:
     kept_as: Literal["journalled", "written"] = "written"
 
     def __init__(self, connect: Callable[[], Connection], *, project: str, vote_deadline_h: float) -> None:
-        changed: set[str] = set()
-        self._identity = Identity(project, sanitise.text(socket.gethostname(), changed) or "")
+        self._identity = Identity.here(project)
         self._connect = connect
         self._deadline_h = vote_deadline_h
         self._closed = False
@@ -106,7 +101,7 @@ class Direct:
         if self._failures:
             return self._refuse("no_database")  # the worker tries by itself; nobody has to wait for that
         try:
-            job = _Job(_encoder.encode(record))
+            job = _Job(encode_record(record))
         except Exception:
             self._refuse("unencodable")
             raise

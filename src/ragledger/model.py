@@ -10,11 +10,11 @@ through it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, msgpack
 
 __all__ = [
     "ActorKind",
@@ -29,6 +29,8 @@ __all__ = [
     "Returned",
     "SearchRecord",
     "SignalRange",
+    "decode_record",
+    "encode_record",
 ]
 
 Int4 = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -116,14 +118,17 @@ class Returned(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
             for chunk_id, document_id, score, source_kind in self._columns()
         ]
 
-    def hits(self) -> tuple[HitRecord, ...]:
-        """The rows of the items, all of them admitted. Raises ValueError when the columns differ in length."""
-        kind: ScoreKind = "none" if self.scores is None else self.score_kind or "similarity"
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The items as rows of hits, all of them admitted. Raises ValueError when the columns differ in length."""
+        kind = "none" if self.scores is None else self.score_kind or "similarity"
         source, where = self.chunk_id_source, self.score_source
-        return tuple(
-            HitRecord(rank, chunk_id, source, document_id, source_kind, score, kind, where, None, None, None, True)  # noqa: FBT003
-            for rank, (chunk_id, document_id, score, source_kind) in enumerate(self._columns(), 1)
-        )  # fmt: skip
+        for rank, (chunk_id, document_id, score, source_kind) in enumerate(self._columns(), 1):
+            said = (rank, chunk_id, source, document_id, source_kind, score, kind, where)
+            yield (*said, None, None, None, True, None)
+
+    def hits(self) -> tuple[HitRecord, ...]:
+        """The same as records."""
+        return tuple(HitRecord(*row) for row in self.rows())
 
     def _columns(self) -> Iterator[tuple[str, str | None, float | None, str | None]]:
         nothing = [None] * len(self.chunk_ids)
@@ -239,6 +244,13 @@ class FeedbackRecord(Struct, frozen=True, array_like=True, tag="f"):
 
 
 Record: TypeAlias = SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord
+
+encode_record: Callable[[Any], bytes] = msgpack.Encoder(uuid_format="bytes").encode
+"""A record as it is kept in the journal."""
+decode_record: Callable[[bytes], Record] = msgpack.Decoder(
+    SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord
+).decode
+"""The record, its types and ranges checked. Raises msgspec.MsgspecError, ValueError."""
 
 
 class Receipt(Struct, frozen=True, kw_only=True, gc=False):

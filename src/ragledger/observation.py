@@ -18,7 +18,7 @@ from . import sanitise
 from .model import ActorKind, Candidate, Receipt, Returned, Status
 from .ports import TraceIds
 from .scope import scope as current_scope
-from .weights import UNKNOWN, UNREADABLE, FrozenWeights, Weights, declared, freeze
+from .weights import UNKNOWN, UNREADABLE, Weights, declared, freeze
 
 if TYPE_CHECKING:
     from .ledger import Ledger
@@ -37,15 +37,11 @@ _ACTOR_KINDS: dict[str, ActorKind] = {
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a search before it runs. `said` wins over the scope: the `ragledger.*` keys of the call.
-
-    `frozen` are the weights where an extractor has frozen them already: for the same settings, once.
-    """
+    """What is known of a search before it runs. `said` wins over the scope: the `ragledger.*` keys of the call."""
 
     framework: str
     retriever: str | None = None
     weights: Weights = UNKNOWN
-    frozen: FrozenWeights | None = None
     top_k: Any = None
     said: Mapping[str, Any] = {}
     external_run_id: str | None = None
@@ -103,7 +99,7 @@ class Observation:
         self.root_id: UUID = self.parent.root_id if self.parent is not None else self.search_id
         self.depth: int = self.parent.depth + 1 if self.parent is not None else 0
         self.attempt_of = opening.attempt_of
-        self.weights = opening.frozen or freeze(opening.weights)
+        self.weights = freeze(opening.weights)
         self.top_k = opening.top_k
         self.index_version = self.said("index_version")
         self.embedding_model = self.said("embedding_model")

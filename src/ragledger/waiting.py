@@ -14,13 +14,9 @@ import msgspec
 from .journal import directory as files
 from .journal import frames
 from .journal.state import WriterState, lock_is_free
-from .model import AssessmentRecord, DeliveryRecord, FeedbackRecord, Record, SearchRecord
+from .model import DeliveryRecord, FeedbackRecord, SearchRecord, decode_record
 
 __all__ = ["Waiting", "WriterHere", "is_alive", "oldest_in", "size_in", "waiting_in", "writers_in"]
-
-_decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(
-    SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord
-)
 
 
 class WriterHere(NamedTuple):
@@ -125,7 +121,7 @@ def _first_after(segment: bytes, number: int) -> bytes | None:
 
 def _made_us(body: bytes) -> int | None:
     try:
-        record = _decoder.decode(body)
+        record = decode_record(body)
     except (msgspec.MsgspecError, ValueError):
         return None
     if isinstance(record, SearchRecord):

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from properties.records import anything_of
 
-from ragledger.journal.journal import _encoder
 from ragledger.model import (
     AssessmentRecord,
     Candidate,
@@ -19,6 +18,7 @@ from ragledger.model import (
     Receipt,
     Record,
     SearchRecord,
+    encode_record,
 )
 from ragledger.postgres.rows import decode
 
@@ -43,7 +43,7 @@ TAGS = {SearchRecord: "s", DeliveryRecord: "d", AssessmentRecord: "a", FeedbackR
 @given(anything_of(Record))
 @settings(max_examples=300)
 def test_p2_a_record_comes_back_as_it_was(record: Any):
-    entry = decode(7, _encoder.encode(record))
+    entry = decode(7, encode_record(record))
     assert entry.rejection is None
     assert entry.record == record
     assert type(entry.record) is type(record)
@@ -82,13 +82,13 @@ def test_an_old_record_is_read_by_a_newer_release_and_a_new_one_by_an_older(kind
     @given(anything_of(kind))
     @settings(max_examples=25)
     def check(record: Any) -> None:
-        read = msgspec.msgpack.decode(_encoder.encode(record), type=newer)
+        read = msgspec.msgpack.decode(encode_record(record), type=newer)
         assert read.learnt is None
         assert [getattr(read, name) for name in kind.__struct_fields__] == [
             getattr(record, name) for name in kind.__struct_fields__
         ]
         values = {name: getattr(record, name) for name in kind.__struct_fields__}
-        written = _encoder.encode(newer(**values, learnt="more"))
+        written = encode_record(newer(**values, learnt="more"))
         assert msgspec.msgpack.decode(written, type=kind) == record
 
     check()
@@ -96,10 +96,10 @@ def test_an_old_record_is_read_by_a_newer_release_and_a_new_one_by_an_older(kind
 
 def test_an_old_hit_without_its_last_field_is_read():
     hit = HitRecord(1, "a", "framework", None, None, 0.5, "similarity", None, None, None, None, True, b"k")
-    values = msgspec.msgpack.decode(_encoder.encode(hit))
-    assert msgspec.msgpack.decode(_encoder.encode(values[:-1]), type=HitRecord).content_key is None
+    values = msgspec.msgpack.decode(encode_record(hit))
+    assert msgspec.msgpack.decode(encode_record(values[:-1]), type=HitRecord).content_key is None
     with pytest.raises(msgspec.ValidationError):
-        msgspec.msgpack.decode(_encoder.encode(values[:-2]), type=HitRecord)
+        msgspec.msgpack.decode(encode_record(values[:-2]), type=HitRecord)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_what_a_column_would_wrap_or_refuse_does_not_decode(field: str, value: A
     @given(values)
     @settings(max_examples=5)
     def check(record: Any) -> None:
-        entry = decode(7, _encoder.encode(msgspec.structs.replace(record, **{field: value})))
+        entry = decode(7, encode_record(msgspec.structs.replace(record, **{field: value})))
         assert (entry.record, entry.rejection) == (None, "undecodable")
 
     check()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import threading
 import time
 import weakref
@@ -12,11 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
-from ragledger import sanitise
 from ragledger.ids import new_id
-from ragledger.model import Record
+from ragledger.model import Record, encode_record
 
 from . import directory as files
 from .state import Identity
@@ -26,7 +22,6 @@ from .writer import JournalWriter
 __all__ = ["Journal"]
 
 _logger = logging.getLogger(__name__)
-_encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
 _RETRY_S = 5.0
 
 
@@ -49,12 +44,7 @@ class Journal:
         self.refused: dict[str, int] = {}
         self.on_open: Callable[[], None] = lambda: None
         self.on_failure: Callable[[], None] = lambda: None
-        # What the database will not take would stop the whole writer.
-        changed: set[str] = set()
-        self._identity = Identity(
-            project=sanitise.text(project, changed) or "",
-            host=sanitise.text(socket.gethostname(), changed) or "",
-        )
+        self._identity = Identity.here(project)
         self._cap_bytes = cap_bytes
         self._fsync = fsync
         self._writer: JournalWriter | None = None
@@ -65,7 +55,7 @@ class Journal:
 
     def put(self, record: Record) -> str | None:
         """Appends the record; None when it survives the process from here on."""
-        body = _encoder.encode(record)
+        body = encode_record(record)
         refusal: str | None = "closed"
         while refusal == "closed":  # by another thread, since we looked: the next one is ours
             writer = self._writer or self._open_writer()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import socket
 import struct
 import weakref
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from typing import Literal
 from uuid import UUID
 
 import msgspec
+
+from ragledger import sanitise
 
 from . import directory as files
 
@@ -49,6 +52,15 @@ class Identity(msgspec.Struct, frozen=True):
 
     project: str
     host: str
+
+    @classmethod
+    def here(cls, project: str) -> Identity:
+        """Of a writer on this host, in words that the database takes: others would stop the whole writer."""
+        changed: set[str] = set()
+        return cls(
+            project=sanitise.text(project, changed) or "",
+            host=sanitise.text(socket.gethostname(), changed) or "",
+        )
 
 
 class WriterState:

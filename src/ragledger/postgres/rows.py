@@ -16,7 +16,6 @@ from uuid import UUID
 
 import msgspec
 from msgspec.structs import astuple
-from psycopg.types.json import JsonbBinaryDumper
 
 from ragledger.model import (
     AssessmentRecord,
@@ -26,28 +25,12 @@ from ragledger.model import (
     Record,
     Returned,
     SearchRecord,
+    decode_record,
 )
 
-__all__ = ["TABLES", "Entry", "RawJsonb", "RawJsonbDumper", "Table", "decode", "lines_of", "rows_of"]
+__all__ = ["TABLES", "Entry", "Table", "decode", "lines_of", "rows_of"]
 
 _Row = tuple[Any, ...]
-_decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(
-    SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord
-)
-
-
-class RawJsonb(str):
-    """JSON text, ready for a jsonb parameter."""
-
-    __slots__ = ()
-
-
-class RawJsonbDumper(JsonbBinaryDumper):
-    """Sends JSON text as it is: psycopg would encode it once more."""
-
-    def dump(self, obj: Any) -> bytes:
-        """Version byte 1, then the text."""
-        return b"\x01" + str(obj).encode()
 
 
 class Table(NamedTuple):
@@ -110,7 +93,7 @@ class Entry(NamedTuple):
 def decode(number: int, body: bytes) -> Entry:
     """A record, its types and ranges checked; what does not decode is rejected as `undecodable`."""
     try:
-        return Entry(number, _decoder.decode(body))
+        return Entry(number, decode_record(body))
     except (msgspec.MsgspecError, ValueError):
         return Entry(number, None, "undecodable")
 
@@ -138,26 +121,13 @@ def _hits(entries: Iterable[Entry]) -> Iterator[_Row]:
         record: Any = entry.record
         search_id = record.search_id.bytes
         if isinstance(record.hits, Returned):
-            yield from _columns(search_id, record.hits)
+            yield from ((search_id, *row) for row in record.hits.rows())
             continue
         for hit in record.hits:
             columns = astuple(hit)
             if hit.signals is not None:
                 columns = (*columns[:_HIT_SIGNALS], _json(hit.signals), *columns[_HIT_SIGNALS + 1 :])
             yield (search_id, *columns)
-
-
-def _columns(search_id: bytes, hits: Returned) -> Iterator[_Row]:
-    """The same rows from columns. Raises ValueError when they differ in length."""
-    nothing = [None] * len(hits)
-    kind = "none" if hits.scores is None else hits.score_kind or "similarity"
-    id_source, where = hits.chunk_id_source, hits.score_source
-    sources, scores = hits.source_kinds or nothing, hits.scores or nothing
-    columns = zip(hits.chunk_ids, hits.document_ids, sources, scores, strict=True)
-    for rank, (chunk_id, document_id, source, score) in enumerate(columns, 1):
-        yield (
-            search_id, rank, chunk_id, id_source, document_id, source, score, kind, where, None, None, None, True, None,
-        )  # fmt: skip
 
 
 def _search(writer: bytes, number: int, record: SearchRecord) -> _Row:

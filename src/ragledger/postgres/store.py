@@ -14,6 +14,7 @@ from uuid import UUID
 
 import msgspec
 import psycopg
+from psycopg.types.json import Jsonb
 from psycopg.types.multirange import Multirange
 from psycopg.types.range import Range
 from psycopg.types.string import BytesBinaryDumper
@@ -23,7 +24,7 @@ from ragledger.model import FeedbackRecord
 from ragledger.sql import named_queries
 
 from .connection import Connection
-from .rows import TABLES, Entry, RawJsonb, RawJsonbDumper, lines_of, rows_of
+from .rows import TABLES, Entry, lines_of, rows_of
 
 __all__ = ["STRETCH", "Store", "WatermarkMoved"]
 
@@ -72,8 +73,7 @@ class Store:
         self._pause = pause
         self._queries = named_queries("ship")
         self._deadline_h = vote_deadline_h
-        # Last registered for its type wins: the counters are JSON text, and bytes go by the dumper that is C.
-        connection.adapters.register_dumper(RawJsonb, RawJsonbDumper)
+        # Last registered for its type wins: bytes go by the dumper that is C.
         connection.adapters.register_dumper(bytes, BytesBinaryDumper)
 
     def register(self, state: Writer) -> int:
@@ -163,7 +163,7 @@ class Store:
 
 
 def _counters(state: Writer) -> dict[str, Any]:
-    refused = RawJsonb(msgspec.json.encode(state.refused).decode())
+    refused = Jsonb(state.refused)
     return {"writer_id": state.writer_id, "attempted": state.attempted, "refused": refused}
 
 

@@ -7,15 +7,19 @@ from uuid import UUID
 
 import msgspec
 
-from ragledger.model import AssessmentRecord, DeliveryRecord, FeedbackRecord, HitRecord, Record, SearchRecord
+from ragledger.model import (
+    AssessmentRecord,
+    DeliveryRecord,
+    FeedbackRecord,
+    HitRecord,
+    Record,
+    SearchRecord,
+    decode_record,
+    encode_record,
+)
 from ragledger.ports import Lookup
 
 __all__ = ["MemoryBackend"]
-
-_encoder = msgspec.msgpack.Encoder(uuid_format="bytes")
-_decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(
-    SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord
-)
 
 
 class MemoryBackend:
@@ -35,7 +39,7 @@ class MemoryBackend:
         """Keeps the record, unless a test has it refused."""
         refusal = self.refusal
         if refusal is None:
-            kept = _decoder.decode(_encoder.encode(record))
+            kept = decode_record(encode_record(record))
             if isinstance(kept, SearchRecord):
                 kept = msgspec.structs.replace(kept, hits=kept.hit_rows)
             self.records.append(kept)  # one step under the GIL: no lock
