@@ -12,8 +12,8 @@ import pytest
 from embedded.world import HOLD, User, kill_all, running, slay, users, wait_until, wait_until_gone
 
 from ragledger.embedded import EmbeddedServer, crash_hint, status
-from ragledger.embedded.binaries import installed_versions
-from ragledger.embedded.layout import server_account
+from ragledger.embedded.binaries import programs_for
+from ragledger.embedded.layout import Layout, server_account
 from ragledger.errors import EmbeddedError
 
 GROUP = """
@@ -145,7 +145,7 @@ def test_a_server_that_somebody_else_started_there_is_left_alone(used_base: Path
     account = server_account()
     options = {"user": account.uid, "group": account.gid, "extra_groups": []} if os.geteuid() == 0 else {}
     command = [
-        str(installed_versions()[18] / "bin" / "postgres"),
+        str(programs_for(Layout(used_base), 18, account) / "postgres"),
         "-D",
         str(used_base / "data"),
         "-k",

@@ -15,7 +15,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from ragledger.embedded.layout import Account, Layout, closed_directory, make_directories
+from ragledger.embedded.layout import ROOT_BASE, Account, Layout, closed_directory, make_directories
 from ragledger.errors import EmbeddedError
 
 __all__ = ["choose_version", "cpu_supports_pgvector", "installed_versions", "programs_for"]
@@ -118,23 +118,47 @@ def _open_to(home: Path, account: Account) -> bool:
 def _published_copy(layout: Layout, home: Path, version: int) -> Path:
     """Copy what one version needs to where everybody can read it; called under the keeper's lock."""
     wheel = importlib.metadata.version(_PACKAGE.replace("_", "-"))
-    runtime = layout.base / "runtime"
+    runtime = _plain_place(layout) / "runtime"
     target = runtime / f"{wheel}-{version}"
     copied_home = target / _PACKAGE / home.name
     if not target.exists():
         make_directories(runtime, 0o755)
-        for leftover in runtime.glob(".copy-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-        partial = Path(tempfile.mkdtemp(prefix=".copy-", dir=runtime))
+        if runtime.parent == layout.base:  # where others come too, theirs may be under way
+            for leftover in runtime.glob(".copy-*"):
+                shutil.rmtree(leftover, ignore_errors=True)
+        _publish(home, Path(tempfile.mkdtemp(prefix=".copy-", dir=runtime)), target)
+    return copied_home
+
+
+def _publish(home: Path, partial: Path, target: Path) -> None:
+    try:
         for name in ("bin", "lib", "share"):
-            shutil.copytree(home / name, partial / _PACKAGE / home.name / name, symlinks=True)
+            _copy(home / name, partial / _PACKAGE / home.name / name)
         libraries = _libraries_beside(home)
         if libraries.exists():
-            shutil.copytree(libraries, partial / libraries.name, symlinks=True)
+            _copy(libraries, partial / libraries.name)
         _open_tree(partial)
         os.sync()  # a power cut must not leave a named copy with empty files
         partial.rename(target)
-    return copied_home
+    except OSError:
+        shutil.rmtree(partial, ignore_errors=True)
+        if not target.exists():  # else the keeper of another base was faster
+            raise
+
+
+def _plain_place(layout: Layout) -> Path:
+    """Where copies go: initdb starts postgres by a shell, in double quotes."""
+    return ROOT_BASE if '"' in str(layout.base) else layout.base
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        shutil.copytree(source, target, symlinks=True)
+    except shutil.Error as exc:  # it says of each file what was wrong, in text only
+        number = re.search(r"\[Errno (\d+)\]", str(exc))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(target)) from None
 
 
 def _open_tree(top: Path) -> None:

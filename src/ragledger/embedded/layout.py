@@ -23,6 +23,7 @@ except ImportError:  # Windows, see `refuse_platform`
     pwd = None  # type: ignore[assignment]
 
 __all__ = [
+    "ROOT_BASE",
     "Account",
     "Layout",
     "closed_directory",
@@ -37,7 +38,7 @@ __all__ = [
 # A Unix socket address holds 107 bytes on Linux and 103 on macOS.
 _SOCKET_PATH_LIMIT = 103
 _SOCKET_NAME = ".s.PGSQL.5432"
-_ROOT_BASE = Path("/var/lib/ragledger/embedded")
+ROOT_BASE = Path("/var/lib/ragledger/embedded")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class Layout:
         if closed is not None:
             raise EmbeddedError(
                 f"PostgreSQL does not run as root, and user {account.name}, who runs it instead, cannot enter {closed}; "
-                f"set RAGLEDGER_HOME to a directory that everybody can enter, for example {_ROOT_BASE.parent}"
+                f"set RAGLEDGER_HOME to a directory that everybody can enter, for example {ROOT_BASE.parent}"
             )
         if _is_root() and not self.base.stat().st_mode & stat.S_IXOTH:
             self.base.chmod(stat.S_IMODE(self.base.stat().st_mode) | 0o011)
@@ -168,7 +169,7 @@ def default_base() -> Path:
         except RuntimeError as exc:
             raise EmbeddedError("this user has no home directory; set RAGLEDGER_HOME to a directory") from exc
     if _is_root() and closed_directory(base.parent, server_account()) is not None:
-        return _ROOT_BASE
+        return ROOT_BASE
     return base
 
 
