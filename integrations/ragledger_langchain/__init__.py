@@ -14,13 +14,12 @@ except ImportError as exc:
     raise type(exc)("ragledger_langchain needs: pip install 'ragledger[langchain]'", name=exc.name) from exc
 
 from .observe import observe
-from .weights import Call, Reading, register_extractor
 from .wrap import install
 
 if TYPE_CHECKING:
     from .instrumentor import LangChainInstrumentor
 
-__all__ = ["Call", "LangChainInstrumentor", "Reading", "install", "observe", "register_extractor"]
+__all__ = ["LangChainInstrumentor", "install", "observe"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from ragledger import sanitise
+from ragledger.extraction import Call, Reading
 from ragledger.observation import Observation, Opening, open_observation
 from ragledger.registry import ledger_named
 from ragledger.scope import entered, scope
@@ -21,7 +22,7 @@ from ragledger.weights import UNREADABLE, declared
 from .extract import Translator
 from .installed import distinct, mark_of
 from .marks import LEDGER, WEIGHTS, said_by, said_for_call
-from .weights import Call, Reading, read
+from .weights import read
 
 if TYPE_CHECKING:
     from ragledger import Ledger
@@ -220,7 +221,7 @@ def _open(ledgers: tuple[Ledger, ...], invocation: _Invocation) -> Search | None
     within = entered(dict(said)) if said else None
     if within is not None:
         within.__enter__()
-    search = Search(within, dense=reading.dense)
+    search = Search(within, dense=bool(reading.dense))
     try:
         for ledger in ledgers:
             search.open(ledger, opening)
@@ -238,7 +239,7 @@ def _read(ledger: Ledger, invocation: _Invocation) -> Reading:
         if stated is None:
             return reading
         top_k = next((stated[key] for key in _TOP_K_NAMES if key in stated), reading.top_k)
-        return Reading(declared(dict(stated)), top_k, reading.dense)
+        return reading._replace(weights=declared(dict(stated)), top_k=top_k)
     return Reading(UNREADABLE)
 
 

@@ -1,126 +1,21 @@
 """What shaped a ranking, read from a retriever: by class, by an allow-list of numbers and short words.
 
-Never `vars()`, never a filter, never a document: a config can hold query text and personal data. An extractor
-is found by the qualified name of a class among the retriever's bases, so no framework package is imported for it.
+Never `vars()`, never a filter, never a document: a config can hold query text and personal data. See
+`ragledger.extraction`.
 """
 
 from __future__ import annotations
 
 import inspect
-import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ragledger.weights import UNKNOWN, Weights
+from ragledger.extraction import Call, Reading, extractor, plain_number, read
+from ragledger.weights import Weights
 
-__all__ = ["Call", "Reading", "extractor", "read", "register_extractor"]
+__all__ = ["Call", "Reading", "read"]
 
 _CACHE_SIZE = 1024
-
-
-class Call(NamedTuple):
-    """How the retriever was called: per-call keyword arguments can override what it is configured with."""
-
-    kwargs: Mapping[str, Any] = {}
-    asynchronous: bool = False
-
-
-class Reading(NamedTuple):
-    """What an extractor found. `dense`: an answer means that dense retrieval answered."""
-
-    weights: Weights = UNKNOWN
-    top_k: Any = None
-    dense: bool = False
-
-
-Extractor = Callable[[Any, Call], Reading]
-
-
-class _Registered(NamedTuple):
-    extract: Extractor
-    body: tuple[str, ...]
-
-
-class _Plan(NamedTuple):
-    """The extractor of one class; `trusted` unless the class has its own body, which may do anything."""
-
-    extract: Extractor
-    trusted: bool
-
-
-_registered: dict[str, _Registered] = {}
-_plans: dict[type, _Plan | None] = {}
-
-
-def register_extractor(
-    qualified_name: str, extract: Extractor, *, body: tuple[str, ...] = ("_get_relevant_documents",)
-) -> None:
-    """Teaches how to read a class of retrievers and those derived from it; a later one replaces an earlier one.
-
-    Args:
-        qualified_name: module and class, such as `my_package.retrievers.HybridRetriever`.
-        body: the methods that do the ranking; in a subclass with its own, what is read is configured, and what
-            takes effect is unknown.
-    """
-    _registered[qualified_name] = _Registered(extract, body)
-    _plans.clear()
-
-
-def read(retriever: Any, call: Call) -> Reading:
-    """The weights in force for this call, by value. A class that nobody can read is unknown."""
-    cls = type(retriever)
-    try:
-        plan = _plans[cls]
-    except KeyError:
-        plan = _plan(cls)
-    if plan is None:
-        return Reading()
-    reading = plan.extract(retriever, call)
-    if plan.trusted:
-        return reading
-    configured = Weights(
-        configured=reading.weights.configured, unknown=("effective",), extractor=reading.weights.extractor
-    )
-    return Reading(configured)
-
-
-def _plan(cls: type) -> _Plan | None:
-    plan = None
-    derived: list[type] = []
-    for base in cls.__mro__:
-        found = _registered.get(f"{base.__module__}.{base.__qualname__}")
-        if found is not None:
-            own = any(name in vars(above) for above in derived for name in found.body)
-            plan = _Plan(found.extract, not own)
-            break
-        derived.append(base)
-    if len(_plans) >= _CACHE_SIZE:
-        _plans.clear()
-    _plans[cls] = plan
-    return plan
-
-
-def extractor(*qualified_names: str, body: tuple[str, ...]) -> Callable[[Extractor], Extractor]:
-    """`register_extractor` as a decorator."""
-
-    def register(extract: Extractor) -> Extractor:
-        for name in qualified_names:
-            register_extractor(name, extract, body=body)
-        return extract
-
-    return register
-
-
-def plain_number(value: Any) -> int | float | None:
-    """A number by value, numpy's too; None for anything else."""
-    kind = type(value)
-    if kind is int or kind is float:
-        return value  # type: ignore[no-any-return]
-    if kind is bool:
-        return None
-    if isinstance(value, numbers.Integral):
-        return int(value)
-    return float(value) if isinstance(value, numbers.Real) else None
 
 
 # --- VectorStoreRetriever ----------------------------------------------------------------------------------
@@ -212,7 +107,8 @@ def _read_search(search: _Search) -> Reading:
             extractor=_VECTOR_STORE,
         ),
         effective.get("k"),
-        search.dense,
+        signal="vector" if search.dense else None,
+        dense=search.dense,
     )
 
 

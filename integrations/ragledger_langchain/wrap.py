@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.retrievers import BaseRetriever
 
+from ragledger.extraction import load_entry_points
+
 from . import recording
 from .installed import MARK, Mark, State, distinct, known_state, mark_of
 
@@ -80,6 +82,8 @@ def _state() -> State:
     """What is installed, installing it first where nothing is."""
     state = known_state()
     if _own_mark(BaseRetriever, "__init_subclass__") is None:
+        with state.guard("extractors"):
+            load_entry_points()
         _wrap_init_subclass(state)
         for cls in _classes(BaseRetriever):
             _wrap_own(cls, state)

@@ -19,6 +19,8 @@ from llama_index_instrumentation import get_dispatcher
 from llama_index_instrumentation.span import BaseSpan
 from llama_index_instrumentation.span_handlers import BaseSpanHandler
 
+from ragledger.extraction import load_entry_points
+
 from .search import Search, Searches
 
 __all__ = ["Hooks", "hooks"]
@@ -142,6 +144,8 @@ class Hooks:
 
     def install(self, wanted_by: str) -> None:
         """Puts the handlers in their places. Twice is the same as once."""
+        with self.searches.guard("extractors"):
+            load_entry_points()
         with self._lock:
             self._wanted.add(wanted_by)
             self._place()

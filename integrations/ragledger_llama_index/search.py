@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from ragledger.extraction import UNREAD, Reading
 from ragledger.guard import Guard
 from ragledger.model import Candidate, Returned
 from ragledger.observation import Observation, Opening, open_observation
@@ -17,7 +18,6 @@ from ragledger.weights import UNREADABLE
 
 from . import extract, weights
 from .marks import Mark, own_marks, said_with_tags
-from .weights import UNREAD, Reading
 
 if TYPE_CHECKING:
     from ragledger import Ledger

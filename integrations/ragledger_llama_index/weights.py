@@ -6,93 +6,14 @@ apart, because a mode that ignores a setting still shows it. A class that is not
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable
 from enum import Enum
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-from ragledger.model import ScoreKind
-from ragledger.weights import UNKNOWN, Weights
+from ragledger.extraction import Call, Reading, extractor, read
+from ragledger.weights import Weights
 
-__all__ = ["UNREAD", "Extractor", "Reading", "extractor", "read"]
-
-
-class Reading(NamedTuple):
-    """What an extractor knows of a retriever at this moment, by value.
-
-    `dense` says whether an answer is an answer of dense retrieval; None when that is not known.
-    """
-
-    weights: Weights = UNKNOWN
-    top_k: Any = None
-    score_kind: ScoreKind | None = None
-    dense: bool | None = None
-
-
-Extractor = Callable[[Any], Reading]
-
-UNREAD = Reading()
-
-
-class _Found(NamedTuple):
-    extract: Extractor | None
-    overridden: bool
-
-
-_extractors: dict[str, Extractor] = {}
-_by_class: weakref.WeakKeyDictionary[type, _Found] = weakref.WeakKeyDictionary()
-
-
-def extractor(class_name: str) -> Callable[[Extractor], Extractor]:
-    """Registers a reader for a retriever class and its subclasses, by its qualified name: nothing is imported."""
-
-    def register(extract: Extractor) -> Extractor:
-        _extractors[class_name] = extract
-        _by_class.clear()
-        return extract
-
-    return register
-
-
-def read(retriever: Any) -> Reading:
-    """The reading by the nearest class with an extractor; `UNREAD` when there is none. May raise what a reader raises."""
-    cls = type(retriever)
-    found = _by_class.get(cls)
-    if found is None:
-        found = _by_class[cls] = _find(cls)
-    if found.extract is None:
-        return UNREAD
-    reading = found.extract(retriever)
-    if not isinstance(reading, Reading):
-        raise TypeError("an extractor gives back a Reading")
-    return _of_override(reading) if found.overridden else reading
-
-
-def _find(cls: type) -> _Found:
-    overridden = False
-    for base in cls.__mro__:
-        extract = _extractors.get(f"{base.__module__}.{base.__qualname__}")
-        if extract is not None:
-            return _Found(extract, overridden)
-        overridden = overridden or "_retrieve" in base.__dict__ or "_aretrieve" in base.__dict__
-    return _Found(None, overridden)
-
-
-def _of_override(reading: Reading) -> Reading:
-    """A subclass with a search of its own: the settings are read, what it does with them is not known."""
-    weights = reading.weights
-    return reading._replace(
-        weights=Weights(
-            configured=weights.configured,
-            effective=weights.effective,
-            source=weights.source,
-            unknown=(*weights.unknown, "override"),
-            ranking=weights.ranking,
-            extractor=weights.extractor,
-        ),
-        dense=None,
-    )
+__all__ = ["Reading", "read"]
 
 
 def _mode(value: Any) -> str:
@@ -124,8 +45,11 @@ _IGNORED_BY_STORE = {
 """PGVectorStore warns that it ignores alpha, and concatenates its two lists without a limit of its own."""
 
 
-@extractor("llama_index.core.indices.vector_store.retrievers.retriever.VectorIndexRetriever")
-def _vector_index(retriever: Any) -> Reading:
+@extractor(
+    "llama_index.core.indices.vector_store.retrievers.retriever.VectorIndexRetriever",
+    body=("_retrieve", "_aretrieve"),
+)
+def _vector_index(retriever: Any, call: Call) -> Reading:
     set_mode, top_k, alpha, sparse_top_k, hybrid_top_k, store = _vector_settings(retriever)
     mode = _mode(set_mode)
     hybrid = _given(alpha=alpha, sparse_top_k=sparse_top_k, hybrid_top_k=hybrid_top_k)
@@ -169,8 +93,10 @@ _RRF_K = 60
 """A constant inside `_reciprocal_rerank_fusion`; a test holds it to the real scores."""
 
 
-@extractor("llama_index.core.retrievers.fusion_retriever.QueryFusionRetriever")
-def _query_fusion(retriever: Any) -> Reading:
+@extractor(
+    "llama_index.core.retrievers.fusion_retriever.QueryFusionRetriever", body=("_retrieve", "_aretrieve")
+)
+def _query_fusion(retriever: Any, call: Call) -> Reading:
     set_mode, top_k, num_queries, weights = _fusion_settings(retriever)
     mode = _mode(set_mode)
     # A copy by value: the list belongs to the retriever and the row is written when the search has ended.

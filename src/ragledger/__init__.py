@@ -15,14 +15,16 @@ from .errors import (
     UnknownSearch,
     VoteRefused,
 )
+from .extraction import Call, Reading, extractor
 from .ledger import Ledger
-from .model import Candidate, Outcome, Receipt
+from .model import Candidate, Outcome, Receipt, Signal
 from .observation import current
 from .scope import context, propagate, suppress
 from .weights import Weights
 from .wiring import open
 
 __all__ = [
+    "Call",
     "Candidate",
     "ConfigError",
     "DatabaseUnavailable",
@@ -33,14 +35,17 @@ __all__ = [
     "NothingToMeasure",
     "Outcome",
     "RagledgerError",
+    "Reading",
     "Receipt",
     "SchemaError",
+    "Signal",
     "UnknownSearch",
     "VoteRefused",
     "Weights",
     "capture",
     "context",
     "current",
+    "extractor",
     "open",
     "propagate",
     "suppress",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, get_args
 
 from . import sanitise
-from .model import Candidate, HitRecord, IdSource, Returned, ScoreKind, SignalRange
+from .model import Candidate, HitRecord, IdSource, Returned, ScoreKind, Signal, SignalRange
 
 __all__ = ["Caps", "Composed", "compose", "compose_readable"]
 
@@ -248,10 +248,14 @@ def _hit(
     )
 
 
-def _other_signals(signals: Mapping[str, float | None], flags: set[str]) -> dict[str, float | None]:
-    return {
-        sanitise.text(name, flags) or "": sanitise.number(value, flags) for name, value in signals.items()
-    }
+def _other_signals(signals: Mapping[str, Signal | float | None], flags: set[str]) -> dict[str, Signal]:
+    found: dict[str, Signal] = {}
+    for name, value in signals.items():
+        score, rank = (value.score, value.rank) if isinstance(value, Signal) else (value, None)
+        found[sanitise.text(name, flags) or ""] = Signal(
+            sanitise.number(score, flags), sanitise.count(rank, flags) or None
+        )
+    return found
 
 
 def _score_kind(item: Candidate, detail: Candidate, flags: set[str]) -> ScoreKind:
@@ -274,24 +278,32 @@ def _best(hits: list[HitRecord]) -> float | None:
 
 
 def _signals(hits: list[HitRecord]) -> dict[str, SignalRange] | None:
-    by_name: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
+    counts: dict[str, int] = {}
     for hit in hits:
-        if hit.vector_score is not None:
-            by_name.setdefault("vector", []).append(hit.vector_score)
-        if hit.lexical_score is not None:
-            by_name.setdefault("lexical", []).append(hit.lexical_score)
-        for name, value in (hit.signals or {}).items():
-            values = by_name.setdefault(name, [])
-            if value is not None:
-                values.append(value)
-    if not by_name:
+        for name, score, rank in _said_of(hit):
+            known = scores.setdefault(name, [])
+            if score is not None:
+                known.append(score)
+            counts[name] = counts.get(name, 0) + (score is not None or rank is not None)
+    if not scores:
         return None
     return {
         name: SignalRange(
-            min=min(values, default=None),
-            max=max(values, default=None),
-            count=len(values),
-            complete=len(values) == len(hits),
+            min=min(known, default=None),
+            max=max(known, default=None),
+            count=counts[name],
+            complete=counts[name] == len(hits),
         )
-        for name, values in by_name.items()
+        for name, known in scores.items()
     }
+
+
+def _said_of(hit: HitRecord) -> Iterator[tuple[str, float | None, int | None]]:
+    """Name, score and rank of every signal of a hit."""
+    if hit.vector_score is not None:
+        yield "vector", hit.vector_score, None
+    if hit.lexical_score is not None:
+        yield "lexical", hit.lexical_score, None
+    for name, signal in (hit.signals or {}).items():
+        yield name, signal.score, signal.rank

@@ -28,6 +28,7 @@ __all__ = [
     "Record",
     "Returned",
     "SearchRecord",
+    "Signal",
     "SignalRange",
     "decode_record",
     "encode_record",
@@ -45,6 +46,13 @@ ErrorOrigin: TypeAlias = Literal["infra", "provider", "caller", "unknown"]
 IdSource: TypeAlias = Literal["framework", "metadata", "derived"]
 
 
+class Signal(Struct, frozen=True, gc=False):
+    """What one signal said of one item: its score, its rank among the items that the signal gave, or both."""
+
+    score: float | None = None
+    rank: Rank | None = None
+
+
 class _Identified(Struct, frozen=True):
     chunk_id: str | None
     document_id: str | None = None
@@ -53,14 +61,14 @@ class _Identified(Struct, frozen=True):
 class Candidate(_Identified, frozen=True, kw_only=True):
     """An item that a search considered, in the order of the retriever.
 
-    `vector` and `lexical` are the two usual signals; other signals go by name into `signals`. A signal that
-    was not scored for this item is None or absent, never 0. `admitted` says whether the caller gets it.
+    `vector` and `lexical` are the two usual signals; other signals go by name into `signals`, as a score or as a
+    `Signal` with a rank. A signal that was not scored for this item is None or absent, never 0. `admitted` says whether the caller gets it.
     """
 
     score: float | None = None
     vector: float | None = None
     lexical: float | None = None
-    signals: Mapping[str, float | None] | None = None
+    signals: Mapping[str, Signal | float | None] | None = None
     admitted: bool = True
     source_kind: str | None = None
     score_kind: ScoreKind | None = None
@@ -81,7 +89,7 @@ class HitRecord(Struct, frozen=True, array_like=True, gc=False):
     score_source: str | None
     vector_score: float | None
     lexical_score: float | None
-    signals: dict[str, float | None] | None
+    signals: dict[str, Signal] | None
     admitted: bool
     content_key: bytes | None = None
 

@@ -21,6 +21,7 @@ from .scope import scope as current_scope
 from .weights import UNKNOWN, UNREADABLE, Weights, declared, freeze
 
 if TYPE_CHECKING:
+    from .fusion import Fusion
     from .ledger import Ledger
     from .ports import Narration
     from .recorder import Recorder
@@ -67,6 +68,7 @@ class Observation:
         "depth",
         "embedding_model",
         "flags",
+        "fusion",
         "index_version",
         "ledger",
         "narration",
@@ -110,6 +112,7 @@ class Observation:
         self.receipt: Receipt = _OPEN
         self.closed = False
         self.flags: set[str] = set(opening.flags)
+        self.fusion: Fusion | None = None  # of a retriever that fuses: its members hand their answers over here
         self.narration: Narration | None = None
         self.trace = _NO_TRACE
         self._token: contextvars.Token[Observation | None] | None = None

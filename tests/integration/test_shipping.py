@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+import msgspec
 import psycopg
 import pytest
 from faults.proxy import Proxy
@@ -14,7 +15,7 @@ from integration.shipping import World, balanced
 from ragledger import schema
 from ragledger.errors import DatabaseUnavailable, SchemaError
 from ragledger.ids import new_id
-from ragledger.model import AssessmentRecord, DeliveryRecord, HitRecord, SearchRecord, SignalRange
+from ragledger.model import AssessmentRecord, DeliveryRecord, HitRecord, SearchRecord, Signal, SignalRange
 from ragledger.shipper import _BATCH, Shipper
 from ragledger.testing import make_search, make_vote
 
@@ -33,7 +34,7 @@ def test_every_column_of_a_search_and_its_hits_arrives_as_it_was(world: World) -
     hit = HitRecord(
         rank=1, chunk_id="ü-chunk", chunk_id_source="metadata", document_id="d", source_kind="pdf", score=0.5,
         score_kind="fused", score_source="rrf", vector_score=-0.25, lexical_score=1e300,
-        signals={"bm25": 2.5, "unscored": None}, admitted=False, content_key=b"\0\xff",
+        signals={"bm25": Signal(2.5, 1), "unscored": Signal()}, admitted=False, content_key=b"\0\xff",
     )  # fmt: skip
     search = make_search(
         corpus="c", surface="study", session_id="s", actor_kind="human", actor_id="ana", retriever="R",
@@ -61,7 +62,7 @@ def test_every_column_of_a_search_and_its_hits_arrives_as_it_was(world: World) -
     assert found == {name: getattr(search, name) for name in found}
     columns = ", ".join(HitRecord.__struct_fields__)
     [stored] = world.database.rows(f"SELECT {columns} FROM hits")
-    assert HitRecord(*stored) == hit
+    assert msgspec.convert(stored, HitRecord) == hit
 
 
 def test_deliveries_assessments_and_votes_arrive_after_their_search(world: World) -> None:

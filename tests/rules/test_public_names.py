@@ -14,6 +14,7 @@ from rules.source import PARTS, name_of, python_files, tree_of
 import ragledger
 
 PUBLIC = [
+    "Call",
     "Candidate",
     "ConfigError",
     "DatabaseUnavailable",
@@ -24,14 +25,17 @@ PUBLIC = [
     "NothingToMeasure",
     "Outcome",
     "RagledgerError",
+    "Reading",
     "Receipt",
     "SchemaError",
+    "Signal",
     "UnknownSearch",
     "VoteRefused",
     "Weights",
     "capture",
     "context",
     "current",
+    "extractor",
     "open",
     "propagate",
     "suppress",

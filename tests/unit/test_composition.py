@@ -9,7 +9,7 @@ import pytest
 
 from ragledger import Candidate
 from ragledger.composition import Caps, Composed, compose, compose_readable
-from ragledger.model import Returned, SignalRange
+from ragledger.model import Returned, Signal, SignalRange
 
 
 def composed(scored: Any, returned: Any = None, caps: Caps = Caps()) -> tuple[Composed, set[str]]:  # noqa: B008
@@ -137,7 +137,7 @@ def test_p8_scores_and_signals_are_finite_numbers_or_unknown(given: Any, stored:
     found, flags = composed(scored)
     [hit] = found.hits
     assert (hit.score, hit.vector_score, hit.lexical_score) == (stored, stored, stored)
-    assert hit.signals == {"rerank": stored}
+    assert hit.signals == {"rerank": Signal(stored)}
     assert hit.score_kind == ("none" if stored is None else "fused")
     assert found.top_admitted_score == stored
     assert flags == ({flag} if flag else set())

@@ -26,8 +26,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStoreRetriever
 from pydantic import ConfigDict
 
-from ragledger import ConfigError, Ledger
-from ragledger_langchain import observe, register_extractor
+from ragledger import ConfigError, Ledger, extractor
+from ragledger_langchain import observe
 from ragledger_langchain.installed import mark_of
 
 
@@ -253,7 +253,7 @@ def test_p3_d27_an_extractor_that_raises_leaves_the_weights_unknown(
     class Unreadable(Listed):
         pass
 
-    register_extractor(f"{Unreadable.__module__}.{Unreadable.__qualname__}", fail)
+    extractor(f"{Unreadable.__module__}.{Unreadable.__qualname__}")(fail)
     lenient = make_ledger(strict=False)
     assert observe(Unreadable(found=documents("a")), lenient).invoke("q") == documents("a")
     row = Table(database).of(lenient).one()

@@ -13,8 +13,8 @@ from adapters.langchain.world import Keywords, Listed, Table, documents, vector_
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore, VectorStoreRetriever
 
-from ragledger import Ledger, Weights
-from ragledger_langchain import Call, Reading, observe, register_extractor
+from ragledger import Call, Ledger, Reading, Weights, extractor
+from ragledger_langchain import observe
 from ragledger_langchain.weights import read
 
 
@@ -175,7 +175,7 @@ def test_a_subclass_with_its_own_search_is_configured_but_not_effective() -> Non
 
     own = _read(Own(vectorstore=vector_store(), search_kwargs={"k": 3}))
     assert (own.weights.source, own.weights.configured["k"], own.weights.effective) == ("unknown", 3, {})
-    assert (own.top_k, own.dense) == (None, False)
+    assert (own.top_k, own.dense) == (None, None)
     assert _read(Same(vectorstore=vector_store(), search_kwargs={"k": 3})).top_k == 3
 
 
@@ -207,7 +207,7 @@ def test_a_third_party_teaches_its_class(ledger: Ledger, table: Table) -> None:
         )
         return Reading(weights, call.kwargs.get("k", 5))
 
-    register_extractor(f"{Hybrid.__module__}.{Hybrid.__qualname__}", extract)
+    extractor(f"{Hybrid.__module__}.{Hybrid.__qualname__}")(extract)
     observe(Hybrid(found=documents("a")), ledger).invoke("q", k=2)
     row = table.one()
     assert (row["weights"]["effective"], row["extractor_version"], row["top_k"]) == (

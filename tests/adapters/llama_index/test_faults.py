@@ -11,8 +11,8 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from ragledger import Ledger
-from ragledger_llama_index import LedgerCallbackHandler, LlamaIndexInstrumentor, extractor
+from ragledger import Ledger, extractor
+from ragledger_llama_index import LedgerCallbackHandler, LlamaIndexInstrumentor
 from ragledger_llama_index.hooks import hooks
 
 pytestmark = pytest.mark.pg
@@ -50,7 +50,7 @@ def test_d27_a_third_partys_extractor_that_gives_back_nonsense_costs_the_weights
     class Mine(ListRetriever):
         pass
 
-    extractor(f"{Mine.__module__}.{Mine.__qualname__}")(lambda _: None)  # type: ignore[arg-type, return-value]
+    extractor(f"{Mine.__module__}.{Mine.__qualname__}")(lambda *_: None)  # type: ignore[arg-type, return-value]
     Mine(scored(("a", 0.5)), callback_manager=marked).retrieve("q")
     assert rows("status, flags, admitted_count", lenient) == [("ok", ["weights_unreadable"], 1)]
     assert lenient.guard.faults == {"llama_index.weights": 1}

@@ -17,8 +17,8 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryResult,
 )
 
-from ragledger import Weights
-from ragledger_llama_index import LedgerCallbackHandler, Reading, extractor
+from ragledger import Call, Reading, Weights, extractor
+from ragledger_llama_index import LedgerCallbackHandler
 from ragledger_llama_index.weights import read
 
 pytestmark = pytest.mark.pg
@@ -175,7 +175,7 @@ def test_p8_an_unknown_class_says_unknown(ledger, manager, rows):
     ]
 
 
-def test_a_subclass_with_a_search_of_its_own_is_read_and_said_to_be_overridden():
+def test_a_subclass_with_a_search_of_its_own_is_configured_but_not_effective():
     class Plain(VectorIndexRetriever):
         pass
 
@@ -186,9 +186,9 @@ def test_a_subclass_with_a_search_of_its_own_is_read_and_said_to_be_overridden()
     index = vector_index()
     assert read(Plain(index)) == read(VectorIndexRetriever(index))
     own = read(Own(index))
-    assert own.weights.unknown == ("override",)
-    assert own.weights.effective["mode"] == "default"
-    assert own.dense is None
+    assert (own.weights.source, own.weights.unknown, own.weights.effective) == ("unknown", ("effective",), {})
+    assert own.weights.configured["mode"] == "default"
+    assert (own.top_k, own.dense) == (None, None)
 
 
 def test_a_third_party_registers_an_extractor_for_its_class(ledger, rows):
@@ -196,7 +196,7 @@ def test_a_third_party_registers_an_extractor_for_its_class(ledger, rows):
         boost = 2.5
 
     @extractor(f"{Mine.__module__}.{Mine.__qualname__}")
-    def _mine(retriever: Any) -> Reading:
+    def _mine(retriever: Any, call: Call) -> Reading:
         settings = {"boost": retriever.boost}
         return Reading(
             Weights(
