@@ -14,8 +14,9 @@ from ragledger.model import Candidate, IdSource, Returned, ScoreKind
 
 if TYPE_CHECKING:
     from ragledger import Ledger
+    from ragledger.observation import Observation
 
-__all__ = ["Translator"]
+__all__ = ["read"]
 
 # A reranker's number is the later and the better one; `score` is what community retrievers leave.
 _SCORES: tuple[tuple[str, str, ScoreKind], ...] = (
@@ -24,56 +25,90 @@ _SCORES: tuple[tuple[str, str, ScoreKind], ...] = (
 )
 
 
-class Translator:
-    """Reads the documents of one search."""
+def read(result: Any, observation: Observation) -> list[Candidate] | Returned | None:
+    """What was returned, in order. An item that cannot be read keeps its place, without an id.
+
+    None where the result is no list: iterating a generator would take it from the application.
+    """
+    if not isinstance(result, (list, tuple)):
+        observation.flags.add("result_unreadable")
+        return None
+    # Where the retriever's own code has handed scores over, "unavailable" would be false.
+    no_score = None if observation.scored else "unavailable"
+    usual = _usual(result, observation.ledger, no_score)
+    return usual if usual is not None else _Translator(observation, no_score).read(result)
+
+
+def _usual(result: Any, ledger: Ledger, no_score: str | None) -> Returned | None:
+    """Documents with an id of their own and no score; None when it is anything else."""
+    source_key = ledger.source_kind_key
+    try:
+        ids = [item.id for item in result]
+        metadata = [item.metadata for item in result]
+        "".join(ids)  # raises where one is no text
+        if not all(ids) or [1 for each in metadata if "score" in each or "relevance_score" in each]:
+            return None
+        return Returned(
+            chunk_ids=ids,
+            document_ids=_document_ids(metadata, ledger.document_id_keys),
+            source_kinds=[_id_text(each.get(source_key)) for each in metadata] if source_key else None,
+            score_source=no_score,
+        )
+    except Exception:  # noqa: BLE001  item by item it is met again, and costs that item
+        return None
+
+
+def _document_ids(metadata: list[Any], keys: tuple[str, ...]) -> list[str | None]:
+    """Of all documents; nearly always they are under the first key."""
+    if keys:
+        first = keys[0]
+        found = [each.get(first) for each in metadata]
+        if all(found) and _are_texts(found):
+            return found
+    return [_document_id(each, keys) for each in metadata]
+
+
+def _are_texts(values: list[Any]) -> bool:
+    """Of `str` or a class of it: a join looks at each in C."""
+    try:
+        "".join(values)
+    except TypeError:
+        return False
+    return True
+
+
+def _document_id(metadata: Any, keys: tuple[str, ...]) -> str | None:
+    for key in keys:
+        value = metadata.get(key)
+        if value is not None and (text := value if type(value) is str else _id_text(value)):
+            return text
+    return None
+
+
+class _Translator:
+    """Reads the documents of one search, one by one."""
 
     __slots__ = ("_document_id_keys", "_id_key", "_ledger", "_no_score", "_source_kind_key", "flags")
 
-    def __init__(self, ledger: Ledger, *, scored: bool) -> None:
-        self._ledger = ledger
+    def __init__(self, observation: Observation, no_score: str | None) -> None:
+        self._ledger = ledger = observation.ledger
         self._id_key = ledger.chunk_id_key
         self._document_id_keys = ledger.document_id_keys
         self._source_kind_key = ledger.source_kind_key
-        # Where the retriever's own code has handed scores over, "unavailable" would be false.
-        self._no_score = None if scored else "unavailable"
-        self.flags: set[str] = set()
+        self._no_score = no_score
+        self.flags = observation.flags
 
-    def read(self, result: Any) -> list[Candidate] | Returned | None:
-        """What was returned, in order. An item that cannot be read keeps its place, without an id.
-
-        None where the result is no list: iterating a generator would take it from the application.
-        """
-        if not isinstance(result, (list, tuple)):
-            self.flags.add("result_unreadable")
-            return None
+    def read(self, result: Any) -> list[Candidate]:
+        """An item that cannot be read keeps its place, without an id."""
         document = self._document
         try:
-            usual = self._usual(result)
-            return usual if usual is not None else [document(item) for item in result]
+            return [document(item) for item in result]
         except Exception as fault:
             self._ledger.guard.count("langchain.extract", fault)
             if self._ledger.guard.strict:
                 raise
         self.flags.add("incomplete")
         return [self._tolerantly(item) for item in result]
-
-    def _usual(self, result: Any) -> Returned | None:
-        """Documents with an id of their own and no score; None when it is anything else."""
-        key = self._source_kind_key
-        try:
-            ids = [item.id for item in result]
-            if list(map(type, ids)).count(str) < len(ids) or not all(ids):
-                return None
-            metadata = [item.metadata for item in result]
-            if any(["score" in each or "relevance_score" in each for each in metadata]):
-                return None
-            documents = self._document_ids(metadata)
-            sources = [_id_text(each.get(key)) for each in metadata] if key else None
-        except Exception:  # noqa: BLE001  item by item it is met again, and costs that item
-            return None
-        return Returned(
-            chunk_ids=ids, document_ids=documents, source_kinds=sources, score_source=self._no_score
-        )
 
     def _tolerantly(self, item: Any) -> Candidate:
         try:
@@ -97,7 +132,7 @@ class Translator:
             score, kind, found = self._score(metadata)
         return Candidate(
             chunk_id,
-            self._document_id(metadata),
+            _document_id(metadata, self._document_id_keys),
             score=score,
             score_kind=kind,
             score_source=found,
@@ -127,22 +162,6 @@ class Translator:
             return None, None
         return self._ledger.derive_id(content), "derived"
 
-    def _document_ids(self, metadata: list[Any]) -> list[str | None]:
-        """Of all documents; nearly always they are under the first key."""
-        if self._document_id_keys:
-            key = self._document_id_keys[0]
-            found = [each.get(key) for each in metadata]
-            if list(map(type, found)).count(str) == len(found) and all(found):
-                return found
-        return [self._document_id(each) for each in metadata]
-
-    def _document_id(self, metadata: Any) -> str | None:
-        for key in self._document_id_keys:
-            value = metadata.get(key)
-            if value is not None and (text := value if type(value) is str else _id_text(value)):
-                return text
-        return None
-
     def _score(self, metadata: Any) -> tuple[float | None, ScoreKind | None, str | None]:
         for key, where, kind in _SCORES:
             value = metadata.get(key)
@@ -158,7 +177,7 @@ def _id_text(value: Any) -> str | None:
     """An id as text. Only what is made to be an id: the text of a dict or a list could be anything."""
     if type(value) is str:
         return value
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return None
     return str(value) if isinstance(value, (str, UUID, numbers.Integral)) else None
 

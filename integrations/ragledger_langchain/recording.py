@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ragledger import sanitise
@@ -19,7 +19,7 @@ from ragledger.registry import ledger_named
 from ragledger.scope import entered, scope
 from ragledger.weights import UNREADABLE, declared
 
-from .extract import Translator
+from . import extract
 from .installed import distinct, mark_of
 from .marks import LEDGER, WEIGHTS, said_by, said_for_call
 from .weights import read
@@ -35,6 +35,7 @@ _logger = logging.getLogger(__name__)
 _EMBEDDING_CALLS = frozenset({"embed_query", "aembed_query"})
 _TOP_K_NAMES = ("top_k", "k", "limit", "similarity_top_k")
 _NOTHING: Mapping[str, Any] = {}
+_PLAIN_CALLS = {"invoke": Call(_NOTHING, asynchronous=False), "ainvoke": Call(_NOTHING, asynchronous=True)}
 _MOST_WARNINGS = 100
 _missing: set[str] = set()
 
@@ -46,21 +47,14 @@ class _Opening(Opening, frozen=True, kw_only=True):
     input: Any
 
 
-class _Invocation(NamedTuple):
-    retriever: Any
-    input: Any
-    call: Call
-    marks: Mapping[str, Any]
-    said: Mapping[str, Any]
-
-
 class Search:
     """The open searches of one call, one per ledger: nearly always one."""
 
-    __slots__ = ("_dense", "_opened", "_scope")
+    __slots__ = ("_dense", "_observations", "_scope", "ended")
 
-    def __init__(self, within: AbstractContextManager[None] | None, *, dense: bool) -> None:
-        self._opened: list[tuple[Ledger, Observation]] = []
+    def __init__(self, within: AbstractContextManager[None] | None, dense: bool) -> None:  # noqa: FBT001  once a search
+        self.ended = False
+        self._observations: list[Observation] = []
         self._scope = within
         self._dense = dense
 
@@ -68,54 +62,53 @@ class Search:
         """Starts the search in one more ledger."""
         observation = ledger.recorder.open(opening)
         if isinstance(observation, Observation):
-            self._opened.append((ledger, observation))
+            self._observations.append(observation)
 
     def abandon(self) -> None:
         """Leaves nothing open, whatever happened (Ctrl-C, a fault under a strict ledger). Safe after the end."""
-        for _, observation in reversed(self._opened):
+        for observation in reversed(self._observations):
             observation.abandon()
         self._leave_scope()
 
     def finish(self, result: Any) -> None:
         """The retriever gave this to its caller."""
-        for _, observation in self._opened:
+        for observation in self._observations:
             observation.stop()
         try:
-            for ledger, observation in reversed(self._opened):
+            for observation in reversed(self._observations):
                 if self._dense and observation.vector_available is None:
                     observation.vector_available = True
-                _finish(ledger, observation, result)
+                _finish(observation, result)
+            self.ended = True
         finally:
             self._leave_scope()
 
     def fail(self, exc: BaseException) -> None:
         """The retriever raised, or was cancelled."""
-        for _, observation in self._opened:
+        for observation in self._observations:
             observation.stop()
         failed_embedding = self._dense and _in_embedding(exc)
         try:
-            for _, observation in reversed(self._opened):
+            for observation in reversed(self._observations):
                 if failed_embedding and observation.vector_available is None:
                     observation.vector_available = False
                 observation.fail(exc)
+            self.ended = True
         finally:
             self._leave_scope()
 
     def _leave_scope(self) -> None:
-        within, self._scope = self._scope, None
-        if within is not None:
+        if self._scope is not None:
+            within, self._scope = self._scope, None
             within.__exit__(None, None, None)
 
 
-def _finish(ledger: Ledger, observation: Observation, result: Any) -> None:
+def _finish(observation: Observation, result: Any) -> None:
     returned = None  # what cannot be read is unknown, not empty
     try:
-        with ledger.guard("langchain.extract"):
-            translator = Translator(ledger, scored=bool(observation.scored))
-            try:
-                returned = translator.read(result)
-            finally:
-                observation.flags.update(translator.flags)
+        returned = extract.read(result, observation)
+    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+        observation.ledger.guard.take("langchain.extract", fault)
     finally:
         observation.finish(returned)
 
@@ -138,26 +131,33 @@ def begin(
     An override that calls `super()` goes through two wrappers: the one that the class resolves to records, and the
     other passes through. Where the class resolves to a function that we never saw, the one that is reached does.
     """
-    ledgers: tuple[Ledger, ...] = ()
     asked = args[0] if args else kwargs.get("input", kwargs)
-    with state.guard("langchain.begin"):
-        ledgers = _observers(state, me, name, retriever, asked)
-    if not ledgers:
+    try:
+        marks = _marks(retriever)
+        ledgers = _observers(state, me, name, retriever, asked, marks)
+        if not ledgers:
+            return None
+    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+        state.guard.take("langchain.begin", fault)
         return None
-    with ledgers[0].guard("langchain.begin"):
+    try:
         said = said_for_call(args[1] if len(args) > 1 else kwargs.get("config"))
-        call = Call(_own_arguments(kwargs) if kwargs else _NOTHING, name == "ainvoke")
-        return _open(ledgers, _Invocation(retriever, asked, call, _marks(retriever), said))
+        call = Call(_own_arguments(kwargs), name == "ainvoke") if kwargs else _PLAIN_CALLS[name]
+        return _open(ledgers, retriever, asked, call, marks, said)
+    except Exception as fault:  # noqa: BLE001  the same
+        ledgers[0].guard.take("langchain.begin", fault)
     return None
 
 
-def _observers(state: State, me: Any, name: str, retriever: Any, asked: Any) -> tuple[Ledger, ...]:
+def _observers(
+    state: State, me: Any, name: str, retriever: Any, asked: Any, marks: Mapping[str, Any]
+) -> tuple[Ledger, ...]:
     """The ledgers that get this call; none when another wrapper of the same search records it."""
     resolved = getattr(type(retriever), name)
     if resolved is not me and (mark := mark_of(resolved)) is not None and mark.wrapper is not me:
         return ()
     enclosing = open_observation()
-    ledgers = _ledgers(state, _marks(retriever).get(LEDGER), enclosing)
+    ledgers = _ledgers(state, marks.get(LEDGER), enclosing) if marks or enclosing else state.everywhere
     if not ledgers or scope().suppressed:
         return ()
     if enclosing is not None:
@@ -204,18 +204,24 @@ def _warn_once(name: str) -> None:
         )
 
 
-def _open(ledgers: tuple[Ledger, ...], invocation: _Invocation) -> Search | None:
-    reading = _read(ledgers[0], invocation)
-    said = invocation.said
+def _open(
+    ledgers: tuple[Ledger, ...],
+    retriever: Any,
+    asked: Any,
+    call: Call,
+    marks: Mapping[str, Any],
+    said: Mapping[str, Any],
+) -> Search:
+    reading = _read(ledgers[0], retriever, call, marks)
     opening = _Opening(
         framework="langchain",
-        retriever=type(invocation.retriever).__name__,
+        retriever=type(retriever).__name__,
         weights=reading.weights,
         top_k=reading.top_k,
-        said={**said_by(invocation.marks), **said} if invocation.marks else said,
-        external_run_id=_run_id(invocation.call.kwargs.get("run_id")),
-        instance=invocation.retriever,
-        input=invocation.input,
+        said={**said_by(marks), **said} if marks else said,
+        external_run_id=_run_id(call.kwargs["run_id"]) if "run_id" in call.kwargs else None,
+        instance=retriever,
+        input=asked,
     )
     # What the config of a call says holds for everything below it, as `ragledger.context` does.
     within = entered(dict(said)) if said else None
@@ -231,15 +237,17 @@ def _open(ledgers: tuple[Ledger, ...], invocation: _Invocation) -> Search | None
     return search
 
 
-def _read(ledger: Ledger, invocation: _Invocation) -> Reading:
+def _read(ledger: Ledger, retriever: Any, call: Call, marks: Mapping[str, Any]) -> Reading:
     """The weights in force, declared ones first. What cannot be read is said to be unreadable."""
-    with ledger.guard("langchain.weights"):
-        reading = read(invocation.retriever, invocation.call)
-        stated = invocation.marks.get(WEIGHTS)
+    try:
+        reading = read(retriever, call)
+        stated = marks.get(WEIGHTS)
         if stated is None:
             return reading
         top_k = next((stated[key] for key in _TOP_K_NAMES if key in stated), reading.top_k)
         return reading._replace(weights=declared(dict(stated)), top_k=top_k)
+    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+        ledger.guard.take("langchain.weights", fault)
     return Reading(UNREADABLE)
 
 

@@ -167,7 +167,8 @@ def _wrapped(original: Callable[..., Any], state: State) -> Any:
             search.finish(result)
             return result
         finally:
-            search.abandon()
+            if not search.ended:
+                search.abandon()
 
     return invoke
 
@@ -187,7 +188,8 @@ def _awrapped(original: Callable[..., Any], state: State) -> Any:
             search.finish(result)
             return result
         finally:
-            search.abandon()
+            if not search.ended:
+                search.abandon()
 
     return ainvoke
 

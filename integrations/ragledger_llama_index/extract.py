@@ -80,11 +80,10 @@ class _Reader:
             ids = [node.node_id for node in nodes]
             scores = [item.score for item in result]
             scored = None not in scores
-            if list(map(type, ids)).count(str) < len(ids) or not all(ids):
+            "".join(ids)  # raises where one is no text
+            if not all(ids) or (not scored and scores.count(None) < len(scores)):
                 return None
-            if not scored and scores.count(None) < len(scores):
-                return None
-            documents = list(map(self._document_id, nodes))
+            documents = self._document_ids(nodes)
             sources = [_as_id(node.metadata.get(key)) for node in nodes] if key else None
         except Exception:  # noqa: BLE001  item by item it is met again, and costs that item
             return None
@@ -122,6 +121,11 @@ class _Reader:
             return own, "framework"
         return self._ledger.derive_id(node.get_content()), "derived"
 
+    def _document_ids(self, nodes: list[Any]) -> list[str | None]:
+        if not any([node.relationships or node.metadata for node in nodes]):
+            return [None] * len(nodes)
+        return [self._document_id(node) for node in nodes]
+
     def _document_id(self, node: Any) -> str | None:
         """The document that the node came from; without that relation, the first configured metadata key."""
         relations = getattr(node, "relationships", None)
@@ -140,6 +144,6 @@ def _as_id(value: Any) -> str | None:
     """An id as text. Only what is made to be an id: the text of a list or a mapping could be anything."""
     if type(value) is str:
         return value
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return None
     return str(value) if isinstance(value, (str, UUID, Integral)) else None

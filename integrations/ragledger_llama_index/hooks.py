@@ -64,11 +64,13 @@ class _Opener(_Handler):
         first = found.in_place()
         # Of a search's spans only the outer one counts: `X.retrieve-..` and `X.aretrieve-..`, not `X._retrieve-..`.
         if (".retrieve-" in id_ or ".aretrieve-" in id_) and isinstance(instance, BaseRetriever):
-            with found.searches.entering:
+            try:
                 query = next(iter(bound_args.arguments.values()), None)
                 search = found.searches.enter(id_, parent_id, instance, query, tags)
                 if search is not None and not first:
                     _detach(search)
+            except Exception as fault:  # noqa: BLE001  the dispatcher would swallow it without a word
+                found.searches.guard.take("llama_index.enter", fault)
 
     def span_exit(
         self, id_: str, bound_args: Any, instance: Any | None = None, result: Any | None = None, **kwargs: Any
@@ -104,13 +106,14 @@ class _Closer(_Handler):
         self, id_: str, bound_args: Any, instance: Any | None = None, result: Any | None = None, **kwargs: Any
     ) -> None:
         found = self.hooks
-        if id_ in found.searches.open:
-            with found.searches.leaving:
+        try:
+            if id_ in found.searches.open:
                 found.searches.exit(id_, result)
                 found.settle()
-        elif "_embedding" in id_:
-            with found.searches.leaving:
+            elif "_embedding" in id_:
                 found.searches.embedding_exited()
+        except Exception as fault:  # noqa: BLE001  the dispatcher would swallow it without a word
+            found.searches.guard.take("llama_index.exit", fault)
 
     def span_drop(
         self,
@@ -122,11 +125,11 @@ class _Closer(_Handler):
     ) -> None:
         found = self.hooks
         if id_ in found.searches.open:
-            with found.searches.leaving:
+            with found.searches.guard("llama_index.exit"):
                 found.searches.drop(id_, err if err is not None else RuntimeError())
                 found.settle()
         elif "_embedding" in id_ and isinstance(instance, BaseEmbedding) and isinstance(err, Exception):
-            with found.searches.leaving:
+            with found.searches.guard("llama_index.exit"):
                 found.searches.embedding_dropped()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from ragledger.extraction import UNREAD, Reading
 from ragledger.guard import Guard
@@ -47,13 +46,9 @@ class Searches:
 
     def __init__(self) -> None:
         self.guard = Guard()  # for what happens before a ledger is known
-        # Sections are reusable, and looking one up costs as much as entering it.
-        self.entering = self.guard("llama_index.enter")
-        self.leaving = self.guard("llama_index.exit")
-        self._managing = self.guard("llama_index.manager")
         self.fallback: Callable[[], Ledger | None] | None = None
         self.open: dict[str, Search] = {}
-        self._by_id: dict[UUID, Search] = {}
+        self._of: dict[Observation, Search] = {}
         self._failing: set[Search] = set()
 
     def enter(
@@ -75,9 +70,11 @@ class Searches:
         if not marks:
             return None
         search = Search(instance, query)
-        search.reading = _UNREADABLE
-        with marks[0].ledger.guard("llama_index.weights"):
+        try:
             search.reading = weights.read(instance)
+        except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+            search.reading = _UNREADABLE
+            marks[0].ledger.guard.take("llama_index.weights", fault)
         self.open[span_id] = search
         for mark in marks:
             observation = mark.ledger.recorder.open(
@@ -91,7 +88,7 @@ class Searches:
             )
             if isinstance(observation, Observation):
                 search.observations.append(observation)
-                self._by_id[observation.search_id] = search
+                self._of[observation] = search
         return search
 
     def restart(self, span_id: str) -> None:
@@ -123,8 +120,9 @@ class Searches:
             returned: list[Candidate] | Returned | None = None
             complete = False
             try:
-                with observation.ledger.guard("llama_index.extract"):
-                    returned, complete = extract.read(result, observation, reading.score_kind)
+                returned, complete = extract.read(result, observation, reading.score_kind)
+            except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+                observation.ledger.guard.take("llama_index.extract", fault)
             finally:
                 if not complete:
                     observation.flag("incomplete")
@@ -153,12 +151,14 @@ class Searches:
             self._failing.discard(search)
 
     def _marks(self, instance: Any) -> list[Mark]:
-        with self._managing:
+        try:
             if marks := own_marks(instance):
                 return marks
+        except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+            self.guard.take("llama_index.manager", fault)
         enclosing = open_observation()
         if enclosing is not None:
-            search = self._by_id.get(enclosing.search_id)
+            search = self._of.get(enclosing)
             around = search.observations if search is not None else [enclosing]
             return [Mark(observation.ledger, _NOTHING_SAID) for observation in around]
         ledger = self.fallback() if self.fallback is not None else None
@@ -166,16 +166,17 @@ class Searches:
 
     def _enclosing(self) -> Search | None:
         enclosing = open_observation()
-        return self._by_id.get(enclosing.search_id) if enclosing is not None else None
+        return self._of.get(enclosing) if enclosing is not None else None
 
     def _leave(self, span_id: str) -> Search | None:
         """Takes the search off the books and makes the spans around it current again, innermost first."""
         search = self.open.pop(span_id, None)
         if search is None or not search.observations:
             return None
-        self._failing.discard(search)
+        if self._failing:
+            self._failing.discard(search)
         for observation in reversed(search.observations):
-            self._by_id.pop(observation.search_id, None)
+            self._of.pop(observation, None)
             observation.stop()
             observation.leave()
         return search
@@ -188,7 +189,7 @@ class Searches:
             elif search.embedding_failed:
                 observation.vector_available = False
         parent = observation.parent
-        around = self._by_id.get(parent.search_id) if parent is not None else None
+        around = self._of.get(parent) if parent is not None else None
         if around is not None and observation.vector_available is not None:
             if observation.vector_available:
                 around.dense_answered = True

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, get_args
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from . import sanitise
 from .model import Candidate, HitRecord, IdSource, Returned, ScoreKind, Signal, SignalRange
 
@@ -17,9 +20,12 @@ _Keyed: TypeAlias = "tuple[str | None, Candidate]"
 
 _SCORE_KINDS = frozenset(get_args(ScoreKind))
 _ID_SOURCES = frozenset(get_args(IdSource))
+_TEXT = frozenset({str})
+_TEXT_OR_NOTHING = frozenset({str, type(None)})
+_FLOAT = frozenset({float})
 
 
-class Composed(NamedTuple):
+class Composed(Struct, frozen=True, gc=False):
     """The hits of one search and what is known of all its candidates, those beyond the cap included.
 
     The counts are None where some of the candidates could not be read.
@@ -101,16 +107,18 @@ def _as_it_is(returned: Returned, caps: Caps) -> Composed | None:
     """
     ids, scores, documents = returned.chunk_ids, returned.scores, returned.document_ids
     sources = returned.source_kinds
-    count = len(ids)
     try:
+        count, distinct = len(ids), set(ids)
         if (
             count > caps.admitted
+            or len(distinct) < count
+            or "" in distinct
+            or len(documents) != count
             or not _are_known(returned.score_kind, returned.score_source, returned.chunk_id_source)
-            or any(len(column) != count for column in (documents, scores, sources) if column is not None)
-            or len(set(ids)) < count
-            or not all(ids)
-            or not _are_plain([*ids, *documents] if sources is None else [*ids, *documents, *sources])
-            or not (scores is None or _are_finite(scores))
+            or not _are_plain([*ids, *documents])
+            or not (scores is None or (len(scores) == count and _are_finite(scores)))
+            or not (sources is None or (len(sources) == count and _are_plain(sources)))
+            or None in distinct
         ):
             return None
     except Exception:  # noqa: BLE001  a foreign value may raise anything; the careful way meets it again
@@ -121,10 +129,10 @@ def _as_it_is(returned: Returned, caps: Caps) -> Composed | None:
 
 def _are_plain(texts: list[str | None]) -> bool:
     """Whether `sanitise.text` would leave each of them as it is."""
-    kinds = list(map(type, texts))
-    if kinds.count(str) + kinds.count(type(None)) < len(kinds):
+    kinds = {*map(type, texts)}
+    if not kinds <= _TEXT_OR_NOTHING:
         return False
-    together = "".join(filter(None, texts))
+    together = "".join(texts if kinds == _TEXT else filter(None, texts))  # type: ignore[arg-type]
     if "\0" in together or (
         len(together) > sanitise.MAX_TEXT and max(map(len, filter(None, texts))) > sanitise.MAX_TEXT
     ):
@@ -141,7 +149,7 @@ def _are_known(score_kind: str | None, score_source: str | None, id_source: str)
 
 
 def _are_finite(numbers: list[float]) -> bool:
-    return list(map(type, numbers)).count(float) == len(numbers) and math.isfinite(sum(numbers))
+    return {*map(type, numbers)} <= _FLOAT and math.isfinite(sum(numbers))
 
 
 def compose_readable(
@@ -156,7 +164,7 @@ def compose_readable(
     if len(kept) == len(scored):
         return composed
     admitted_count = composed.admitted_count if returned is not None else None
-    return composed._replace(candidate_count=None, admitted_count=admitted_count)
+    return replace(composed, candidate_count=None, admitted_count=admitted_count)
 
 
 def _is_readable(item: Candidate) -> bool:

@@ -1,4 +1,4 @@
-"""The only blanket `except`: our own faults are counted, logged thinly and never reach the caller."""
+"""Our own faults are counted, logged thinly and never reach the caller."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ _logger = logging.getLogger(__name__)
 class Guard:
     """Hands out sections, by kind of fault: `with guard("row"): ...`. A section may be kept and used again.
 
+    Where every search comes by, a section is written as `except Exception as fault: guard.take("row", fault)`: until
+    something raises it costs nothing, and entering a section a third of a microsecond.
+
     A fault costs what its section would have done and nothing else. Every one is counted in `faults`; the log
     gets the first, the tenth, the hundredth, ... with the exception's type only, since a message may quote
     a query or a row. `strict` re-raises, for tests.
@@ -34,6 +37,12 @@ class Guard:
         if section is None:
             section = self._sections[kind] = Section(self, kind)
         return section
+
+    def take(self, kind: str, fault: Exception) -> None:
+        """Counts a fault that was just caught, and raises it again where the guard is strict."""
+        self.count(kind, fault)
+        if self.strict:
+            raise fault
 
     def count(self, kind: str, fault: BaseException | None = None) -> None:
         """Counts a fault that needed no section, such as a refused record."""

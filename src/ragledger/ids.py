@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timezone
-from uuid import UUID
+from uuid import UUID, SafeUUID
 
-from uuid_utils.compat import uuid7
+from uuid_utils import uuid7
 
 __all__ = ["fingerprint", "new_id", "time_of"]
 
-new_id = uuid7
-"""A new UUIDv7 as a `uuid.UUID` (psycopg and msgspec refuse uuid_utils' own class). Unique across forks."""
+_new = object.__new__
+_UNKNOWN = SafeUUID.unknown
+_set_int, _set_is_safe = vars(UUID)["int"].__set__, vars(UUID)["is_safe"].__set__
+
+
+def new_id() -> UUID:
+    """A new UUIDv7 as a `uuid.UUID` (psycopg and msgspec refuse uuid_utils' own class). Unique across forks."""
+    made = _new(UUID)  # as uuid_utils.compat does, in half the time: a UUID is immutable but for its slots
+    _set_int(made, uuid7().int)
+    _set_is_safe(made, _UNKNOWN)
+    return made
 
 
 def fingerprint(text: str, key: bytes) -> bytes:

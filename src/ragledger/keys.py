@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 from .errors import ConfigError
@@ -49,8 +48,8 @@ def _from_file(path: Path) -> bytes:
 
 def _make(path: Path) -> bytes:
     """Makes the file whole under another name first, so that no other process reads half a key."""
-    key = secrets.token_hex(32).encode()
-    hidden = path.with_name(f".key-{os.getpid()}-{secrets.token_hex(4)}")
+    key = os.urandom(32).hex().encode()
+    hidden = path.with_name(f".key-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextvars
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -23,6 +22,7 @@ from .weights import UNKNOWN, UNREADABLE, Weights, declared, freeze
 if TYPE_CHECKING:
     from .fusion import Fusion
     from .ledger import Ledger
+    from .model import SearchRecord
     from .ports import Narration
     from .recorder import Recorder
     from .scope import Scope
@@ -95,32 +95,34 @@ class Observation:
         self.opening = opening
         self.scope = scope
         # Not a closed one: where a search is closed in another context it stays set here, and each would hold the last.
-        self.outer = open_observation()
-        self.parent = self.outer.nearest(recorder.ledger) if self.outer is not None else None
+        self.outer = outer = open_observation() if _open.get() is not None else None
         self.search_id: UUID = recorder.new_id()
-        self.root_id: UUID = self.parent.root_id if self.parent is not None else self.search_id
-        self.depth: int = self.parent.depth + 1 if self.parent is not None else 0
+        self.parent = parent = outer.nearest(recorder.ledger) if outer is not None else None
+        self.root_id: UUID = parent.root_id if parent is not None else self.search_id
+        self.depth: int = parent.depth + 1 if parent is not None else 0
         self.attempt_of = opening.attempt_of
         self.weights = freeze(opening.weights)
         self.top_k = opening.top_k
-        self.index_version = self.said("index_version")
-        self.embedding_model = self.said("embedding_model")
+        self.index_version = self.said("index_version") if opening.said else scope.index_version
+        self.embedding_model = self.said("embedding_model") if opening.said else scope.embedding_model
         self.scored: list[Candidate] = []
         self.answered = False
         self.degraded_reason: str | None = None
         self.vector_available: bool | None = None
         self.receipt: Receipt = _OPEN
         self.closed = False
-        self.flags: set[str] = set(opening.flags)
-        self.fusion: Fusion | None = None  # of a retriever that fuses: its members hand their answers over here
+        self.flags: set[str] = set(opening.flags) if opening.flags else set()
+        self.fusion: Fusion | None = (
+            None  # of a retriever that fuses: its members hand their answers over here
+        )
         self.narration: Narration | None = None
         self.trace = _NO_TRACE
         self._token: contextvars.Token[Observation | None] | None = None
-        self.start_ns = 0
-        with recorder.sections.clock:
+        try:
             self.start_ns = recorder.clock.wall_ns()
-        if not self.start_ns:
+        except Exception as fault:  # noqa: BLE001  a clock of the application's may raise anything
             self.start_ns = (self.search_id.int >> 80) * 1_000_000  # a UUIDv7 says when it was made
+            recorder.guard.take("clock", fault)
         self.start_ticks: int | None = None
         self.stop_ticks: int | None = None
 
@@ -184,34 +186,33 @@ class Observation:
         return found
 
     def enter(self, narration: Narration | None) -> None:
-        """Becomes the open search here; the clock starts as the last act."""
+        """Becomes the open search here; the clock starts as the last act. Whoever calls it abandons it on Ctrl-C."""
         self.narration = narration
+        self._token = _open.set(self)
+        if narration is not None:
+            try:
+                self.trace = narration.trace
+                narration.attach()
+            except Exception as fault:  # noqa: BLE001  a tracing SDK may raise anything
+                self._recorder.guard.take("span", fault)
         try:
-            self._token = _open.set(self)
-            if narration is not None:
-                with self._recorder.sections.span:
-                    self.trace = narration.trace
-                    narration.attach()
-            with self._recorder.sections.clock:
-                self.start_ticks = self._recorder.clock.ticks_ns()
-        except BaseException:  # Ctrl-C: this search never ran, and must not be the open one for ever
-            self.abandon()
-            raise
+            self.start_ticks = self._recorder.clock.ticks_ns()
+        except Exception as fault:  # noqa: BLE001  a clock of the application's may raise anything
+            self._recorder.guard.take("clock", fault)
 
     def abandon(self) -> None:
         """Whatever happened, it is not the open search any more. Safe after `finish`, and twice."""
         self.closed = True
         self.leave()
-        narration, self.narration = self.narration, None
-        if narration is not None:  # nobody said how it ended
-            with self._recorder.sections.span:
-                narration.close(None, self.receipt.status, self.start_ns + (self.elapsed_ns or 0))
+        self.tell(None)  # nobody said how it ended
 
     def stop(self) -> None:
         """Stops the clock: what follows is our own work."""
         if self.stop_ticks is None:
-            with self._recorder.sections.clock:
+            try:
                 self.stop_ticks = self._recorder.clock.ticks_ns()
+            except Exception as fault:  # noqa: BLE001  a clock of the application's may raise anything
+                self._recorder.guard.take("clock", fault)
 
     def leave(self) -> None:
         """Stops being the open search here. Safe from another context, and twice."""
@@ -219,12 +220,27 @@ class Observation:
         if token is None:
             return
         try:
-            with suppress(ValueError):  # closed from another task; `nearest` skips closed observations
-                _open.reset(token)
+            _open.reset(token)
+        except ValueError:
+            pass  # closed from another task; `nearest` skips closed observations
         finally:
             if self.narration is not None:
-                with self._recorder.sections.span:
-                    self.narration.detach()
+                self._detach(self.narration)
+
+    def _detach(self, narration: Narration) -> None:
+        try:
+            narration.detach()
+        except Exception as fault:  # noqa: BLE001  a tracing SDK may raise anything
+            self._recorder.guard.take("span", fault)
+
+    def tell(self, record: SearchRecord | None) -> None:
+        """Ends the span, once; without a record it says nothing of how the search went."""
+        narration, self.narration = self.narration, None
+        if narration is not None:
+            try:
+                narration.close(record, self.receipt.status, self.start_ns + (self.elapsed_ns or 0))
+            except Exception as fault:  # noqa: BLE001  a tracing SDK may raise anything
+                self._recorder.guard.take("span", fault)
 
     def finish(self, returned: Iterable[Candidate] | Returned | None = None) -> Receipt:
         """The search came back. `returned` is what its caller gets; None when `candidates` said it all."""
@@ -240,9 +256,11 @@ class Observation:
         if not self.closed:
             self.closed = True
             try:
-                self.stop()
+                if self.stop_ticks is None:
+                    self.stop()
             finally:
-                self.leave()
+                if self._token is not None:
+                    self.leave()
             self._recorder.close(self, status, returned, exc)
         return self.receipt
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from .ids import new_id
 from .model import Candidate, Receipt, Record, Returned, SearchRecord, Status
 from .observation import NULL, NullObservation, Observation, Opening
 from .ports import FATE_UNKNOWN, Interrupted, Narration, Narrator, Sink, SpanFacts
-from .row import bare_row, search_row
+from .row import bare_row, circumstances, search_row
 from .scope import scope as current_scope
 
 if TYPE_CHECKING:
@@ -35,34 +34,19 @@ class KnownSearches:
 
     def __init__(self, limit: int = 2048) -> None:
         self._limit = limit
-        self._hits: dict[UUID, tuple[tuple[int, str | None], ...]] = {}
+        self._hits: dict[int, _Votable] = {}  # by number: a UUID's hash is computed in Python
 
-    def remember(self, search_id: UUID, hits: tuple[tuple[int, str | None], ...]) -> None:
+    def remember(self, search_id: UUID, hits: _Votable) -> None:
         """Keeps the (rank, chunk id) pairs that may be voted on; forgets the oldest past the limit."""
-        self._hits[search_id] = hits
+        self._hits[search_id.int] = hits
         if len(self._hits) > self._limit:
             # list() is one step under the GIL where next(iter()) is two.
             for oldest in list(self._hits)[: len(self._hits) // 8]:
                 self._hits.pop(oldest, None)
 
-    def hits_of(self, search_id: UUID) -> tuple[tuple[int, str | None], ...] | None:
+    def hits_of(self, search_id: UUID) -> _Votable | None:
         """None when the search is not one of ours, or forgotten."""
-        return self._hits.get(search_id)
-
-
-class _Sections:
-    """The guard's sections of one search, at hand: looking each up would cost as much as entering it."""
-
-    __slots__ = ("capture", "clock", "hits", "journal", "open", "row", "span")
-
-    def __init__(self, guard: Guard) -> None:
-        self.open = guard("open")
-        self.clock = guard("clock")
-        self.hits = guard("hits")
-        self.row = guard("row")
-        self.journal = guard("journal")
-        self.span = guard("span")
-        self.capture = guard("capture")
+        return self._hits.get(search_id.int)
 
 
 class Recorder:
@@ -82,7 +66,6 @@ class Recorder:
         self.project = ledger.settings.project
         self.kept_as = kept_as
         self.guard = guard
-        self.sections = _Sections(guard)
         self.clock = clock
         self.known = KnownSearches()
         self.caps = Caps(ledger.settings.max_candidates, ledger.settings.max_admitted)
@@ -92,22 +75,27 @@ class Recorder:
 
     def open(self, opening: Opening) -> Observation | NullObservation:
         """Starts a search and makes it the open one here. False when nothing is recorded."""
-        with self.sections.open:
+        observation: Observation | None = None
+        try:
             scope = current_scope()
             if scope.suppressed:
                 return NULL
             observation = Observation(self, opening, scope)
-            try:
-                observation.enter(self._narrate(observation))
-                return observation  # noqa: TRY300  Ctrl-C may come here, too
-            except BaseException:
+            observation.enter(self._narrate(observation))
+            return observation  # noqa: TRY300  Ctrl-C may come here, too
+        except (
+            BaseException
+        ) as fault:  # also after Ctrl-C: it never ran, and must not be the open one for ever
+            if observation is not None:
                 observation.abandon()
+            if not isinstance(fault, Exception):
                 raise
+            self.guard.take("open", fault)
         return NULL
 
     def skip(self, opening: Opening, reason: str) -> Receipt:
         """Records that a retrieval was due and not called."""
-        with self.sections.open:
+        with self.guard("open"):
             scope = current_scope()
             if scope.suppressed:
                 return NULL.receipt
@@ -121,10 +109,11 @@ class Recorder:
         """Hands a record to the sink; a refusal is counted by its reason."""
         refusal: str | None = "fault"
         try:
-            with self.sections.journal:
-                refusal = self._sink.put(record)
+            refusal = self._sink.put(record)
         except Interrupted as interrupted:
             raise interrupted.cause from None
+        except Exception as fault:  # noqa: BLE001  a record must not cost the search
+            self.guard.take("journal", fault)
         if refusal is not None and refusal not in _UNCOUNTED:
             self.guard.count(f"refused:{refusal}")
         return refusal
@@ -139,7 +128,7 @@ class Recorder:
         """Writes the row, then the span, then gives out the receipt."""
         composed = _NOTHING
         if exc is not None:
-            with self.sections.row:
+            with self.guard("row"):
                 status = status_of(exc)
         if observation.answered or (returned is not None and exc is None):
             composed = self._compose(observation, returned)
@@ -147,30 +136,31 @@ class Recorder:
         try:
             record = self._record(observation, status, composed, exc=exc)
         finally:  # also after Ctrl-C: a span that never ends is never exported
-            narration, observation.narration = observation.narration, None
-            if narration is not None:
-                with self.sections.span:
-                    end_ns = observation.start_ns + (observation.elapsed_ns or 0)
-                    narration.close(record, observation.receipt.status, end_ns)
+            if observation.narration is not None:
+                observation.tell(record)
         capture = observation.scope.capture
         if capture is not None:
-            with self.sections.capture:
+            with self.guard("capture"):
                 capture.add(observation, observation.receipt)
 
     def _narrate(self, observation: Observation) -> Narration | None:
-        with self.sections.span:
-            return self._narrator.open(partial(_span_facts, observation))
+        try:
+            return self._narrator.open(lambda: _span_facts(observation))
+        except Exception as fault:  # noqa: BLE001  a tracing SDK may raise anything
+            self.guard.take("span", fault)
         return None
 
     def _compose(self, observation: Observation, returned: Iterable[Candidate] | Returned | None) -> Composed:
         scored, flags = observation.scored, observation.flags
         items: Sequence[Candidate] | Returned | None = None
-        with self.sections.hits:
-            items = returned if returned is None or isinstance(returned, (list, Returned)) else list(returned)
+        try:
+            items = returned if returned is None or isinstance(returned, (Returned, list)) else list(returned)
             return compose(scored, items, flags, self.caps)
+        except Exception as fault:  # noqa: BLE001  a foreign value may raise anything
+            self.guard.take("hits", fault)
         flags.add("incomplete")
         if items is not None or returned is None:
-            with self.sections.hits:
+            with self.guard("hits"):
                 return compose_readable(scored, items, flags, self.caps)
         return _NOTHING
 
@@ -186,10 +176,11 @@ class Recorder:
         """Hands the row to the sink. A row that cannot be made whole is made of what is ours alone."""
         observation.receipt = _FAULT
         record: SearchRecord | None = None
-        with self.sections.row:
+        try:
             record = search_row(observation, status, composed, exc, skip_reason)
-        if record is None:
-            with self.sections.row:
+        except Exception as fault:  # noqa: BLE001  whatever nobody could foresee
+            self.guard.take("row", fault)
+            with self.guard("row"):
                 record = bare_row(observation, status)
         if record is not None:
             try:
@@ -199,13 +190,14 @@ class Recorder:
                     search_id=record.search_id, status="unknown", reason="interrupted"
                 )
                 raise
-            with self.sections.row:
-                observation.receipt = self._search_receipt(record, composed.votable, refusal)
+            try:
+                votable = composed.votable if record.hits is composed.hits else ()
+                observation.receipt = self._search_receipt(record.search_id, votable, refusal)
+            except Exception as fault:  # noqa: BLE001  the row is kept all the same
+                self.guard.take("row", fault)
         return record
 
-    def receipt(
-        self, search_id: UUID, refusal: str | None, hits: tuple[tuple[int, str | None], ...] = ()
-    ) -> Receipt:
+    def receipt(self, search_id: UUID, refusal: str | None, hits: _Votable = ()) -> Receipt:
         """What the caller gets for a record that `put` answered with `refusal`."""
         if refusal is None:
             return Receipt(search_id=search_id, status=self.kept_as, hits=hits)
@@ -213,27 +205,20 @@ class Recorder:
             return Receipt(search_id=search_id, status="unknown", reason=refusal, hits=hits)
         return Receipt(search_id=None, status="refused", reason=refusal)
 
-    def _search_receipt(self, record: SearchRecord, votable: _Votable, refusal: str | None) -> Receipt:
-        hits = votable if record.hits else ()
-        receipt = self.receipt(record.search_id, refusal, hits)
+    def _search_receipt(self, search_id: UUID, hits: _Votable, refusal: str | None) -> Receipt:
+        if refusal is None:
+            self.known.remember(search_id, hits)
+            return Receipt(search_id=search_id, status=self.kept_as, hits=hits)
+        receipt = self.receipt(search_id, refusal, hits)
         if receipt.search_id is not None:
-            self.known.remember(record.search_id, hits)
+            self.known.remember(search_id, hits)
         return receipt
 
 
 def _span_facts(observation: Observation) -> SpanFacts:
     flags: set[str] = set()  # the row flags these; the span only must not break
+    corpus, surface, *_ = circumstances(observation, flags)
+    top_k = sanitise.count(observation.top_k, flags)
     return SpanFacts(
-        observation.search_id,
-        observation.opening.framework,
-        _said(observation, "corpus", flags),
-        _said(observation, "surface", flags),
-        sanitise.count(observation.top_k, flags),
-        observation.start_ns,
+        observation.search_id, observation.opening.framework, corpus, surface, top_k, observation.start_ns
     )
-
-
-def _said(observation: Observation, name: str, flags: set[str]) -> str | None:
-    """Text that the call or the code around it says; nothing is what an empty one says."""
-    value = observation.said(name)
-    return value if value is None else sanitise.text(value, flags) or None

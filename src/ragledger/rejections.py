@@ -5,12 +5,12 @@ The table gets number and reason, the log the reasons.
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from .journal.backlog import Batch
@@ -36,19 +36,19 @@ class Rejections:
         """Called within the transaction that rejects them: once that is in, nobody reads them again."""
         self._reasons.update({entry.number: entry.rejection or "" for entry in entries})
         lines = [
-            json.dumps(
+            msgspec.json.encode(
                 {
                     "number": entry.number,
                     "reason": entry.rejection,
-                    "body": base64.b64encode(self._bodies.get(entry.number, b"")).decode(),
+                    "body": self._bodies.get(entry.number, b""),  # as base64
                 }
             )
-            + "\n"
+            + b"\n"
             for entry in entries
         ]
         try:
             fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            with open(fd, "w", encoding="ascii") as file:
+            with open(fd, "wb") as file:
                 file.writelines(lines)
         except OSError as exc:
             # A full disk must not stop what makes room on it.

@@ -17,7 +17,7 @@ import msgspec
 if TYPE_CHECKING:
     from .capture import Capture
 
-__all__ = ["Scope", "context", "entered", "propagate", "scope", "suppress"]
+__all__ = ["NOTHING_SAID", "Scope", "context", "entered", "propagate", "scope", "suppress"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -36,8 +36,8 @@ class Scope(msgspec.Struct, frozen=True):
     capture: Capture | None = None
 
 
-_NOTHING_SAID = Scope()
-_scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("ragledger.scope", default=_NOTHING_SAID)
+NOTHING_SAID = Scope()
+_scope: contextvars.ContextVar[Scope] = contextvars.ContextVar("ragledger.scope", default=NOTHING_SAID)
 
 scope = _scope.get
 """The scope in force here."""

@@ -6,7 +6,7 @@ The application never waits for it, except at exit, for a bounded time.
 from __future__ import annotations
 
 import logging
-import random
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -151,7 +151,7 @@ class ShipperThread:
                 self.last_error,
             )
         longest = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** min(self._failures - 1, 10))
-        return float(longest * random.uniform(0.5, 1.0))
+        return float(longest * (0.5 + os.urandom(1)[0] / 510))
 
     def facts(self) -> dict[str, Any]:
         """Counters for a person."""

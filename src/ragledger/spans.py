@@ -7,13 +7,13 @@ still in development. No text: no query, no chunk, no exception message, no stat
 from __future__ import annotations
 
 import contextvars
-import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 
+import msgspec
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -101,9 +101,9 @@ class OtelNarrator:
         if known.top_k is not None:
             attributes[TOP_K] = known.top_k
         span = self._tracer.start_span(
-            SPAN_NAME, kind=SpanKind.INTERNAL, attributes=attributes, start_time=known.start_ns
+            SPAN_NAME, current, SpanKind.INTERNAL, attributes, start_time=known.start_ns
         )
-        return _SpanNarration(span)
+        return _SpanNarration(span, current)
 
 
 def narrator_for(provider: TracerProvider | None) -> OtelNarrator:
@@ -139,10 +139,11 @@ def _nobody_traces(current: Context) -> bool:
 
 
 class _SpanNarration:
-    __slots__ = ("_span", "_token", "trace")
+    __slots__ = ("_around", "_span", "_token", "trace")
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: Span, around: Context) -> None:
         self._span = span
+        self._around = around
         self._token: object | None = None
         found = span.get_span_context()
         self.trace = (
@@ -157,7 +158,7 @@ class _SpanNarration:
         )
 
     def attach(self) -> None:
-        self._token = otel_context.attach(trace.set_span_in_context(self._span))
+        self._token = otel_context.attach(trace.set_span_in_context(self._span, self._around))
 
     def detach(self) -> None:
         token, self._token = self._token, None
@@ -189,23 +190,27 @@ def _closing_attributes(record: SearchRecord, row_status: str) -> Mapping[str, s
         DEGRADED: record.degraded,
         HITS: len(record.hits),
     }
-    optional = {
-        PARENT_ID: str(record.parent_id) if record.parent_id is not None else None,
-        CANDIDATES: record.candidate_count,
-        ADMITTED: record.admitted_count,
-        DEGRADED_REASON: record.degraded_reason,
-        ERROR_TYPE: record.error_type,
-        TOP_K: record.top_k,
-    }
-    attributes.update({name: value for name, value in optional.items() if value is not None})
-    attributes.update(_weight_attributes(record.weights))
+    if record.parent_id is not None:
+        attributes[PARENT_ID] = str(record.parent_id)
+    if record.candidate_count is not None:
+        attributes[CANDIDATES] = record.candidate_count
+    if record.admitted_count is not None:
+        attributes[ADMITTED] = record.admitted_count
+    if record.degraded_reason is not None:
+        attributes[DEGRADED_REASON] = record.degraded_reason
+    if record.error_type is not None:
+        attributes[ERROR_TYPE] = record.error_type
+    if record.top_k is not None:
+        attributes[TOP_K] = record.top_k
+    if weights := _weight_attributes(record.weights):
+        attributes.update(weights)
     return attributes
 
 
 @lru_cache(maxsize=256)
 def _weight_attributes(weights: str) -> Mapping[str, float]:
     found: dict[str, float] = {}
-    effective = json.loads(weights)["effective"]
+    effective = msgspec.json.decode(weights)["effective"]
     for name, attribute in _WEIGHTS.items():
         value = effective.get(name)
         if isinstance(value, (int, float)):

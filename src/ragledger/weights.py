@@ -61,6 +61,8 @@ class FrozenWeights(msgspec.Struct, frozen=True):
     ranking: str
     extractor: str | None
     readable: bool
+    epoch: str
+    """With no index version and no embedding model."""
 
 
 UNKNOWN = Weights()
@@ -145,12 +147,14 @@ def _freeze(weights: Weights) -> FrozenWeights:
                 "unknown": sorted({*map(str, weights.unknown), *unread}) if unread else weights.unknown,
             }
         )
-        ranking = {name: effective[name] for name in weights.ranking if effective.get(name) is not None}
+        kept = {name: effective[name] for name in weights.ranking if effective.get(name) is not None}
+        ranking = _json([kept, weights.source == "unknown"])
         return FrozenWeights(
             json=text,
-            ranking=_json([ranking, weights.source == "unknown"]),
+            ranking=ranking,
             extractor=weights.extractor,
             readable=not unread and weights.unknown != UNREADABLE.unknown,
+            epoch=_name((ranking, None, None)),
         )
     except Exception:  # noqa: BLE001  no mapping at all, or one that raises when it is walked: nothing can be read
         return _freeze(msgspec.structs.replace(UNREADABLE, extractor=getattr(weights, "extractor", None)))
@@ -171,16 +175,21 @@ def _readable(values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     return kept, unread
 
 
-def epoch_of(frozen: FrozenWeights, *, index_version: str | None, embedding_model: str | None) -> str:
+def epoch_of(frozen: FrozenWeights, index_version: str | None, embedding_model: str | None) -> str:
     """The name of the epoch: a hash of ranking parameters, index version and embedding model."""
+    if index_version is None and embedding_model is None:
+        return frozen.epoch
     key = frozen.ranking, index_version, embedding_model
     found = _epochs.get(key)
     if found is None:
         if len(_epochs) >= _CACHE_SIZE:
             _epochs.clear()
-        found = hashlib.blake2b(_json(key).encode(), digest_size=8).hexdigest()
-        _epochs[key] = found
+        found = _epochs[key] = _name(key)
     return found
+
+
+def _name(key: tuple[str, str | None, str | None]) -> str:
+    return hashlib.blake2b(_json(key).encode(), digest_size=8).hexdigest()
 
 
 def canonical_json(values: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import pytest
@@ -14,11 +13,11 @@ from adapters.langchain.world import Keywords, Listed, documents, vector_store
 from adapters.llama_index.doubles import ListRetriever, scored
 from llama_index.core.callbacks import CallbackManager
 
+from ragledger import extraction
 from ragledger.testing import memory_ledger
 from ragledger_langchain import observe, recording
 from ragledger_langchain import weights as langchain_weights
 from ragledger_llama_index import LedgerCallbackHandler
-from ragledger_llama_index import weights as llama_index_weights
 from ragledger_llama_index.hooks import hooks
 
 
@@ -47,7 +46,7 @@ def test_langchain_classes_that_are_all_different():
         for number in range(1100):
             made: Any = type(f"Made{number}", (Keywords,), {"__annotations__": {}})
             observe(made(docs=documents("a")), ledger).invoke("q")
-    assert len(langchain_weights._plans) <= 1024
+    assert len(extraction._plans) <= 1024
 
 
 def test_llama_index_classes_that_are_all_different():
@@ -58,10 +57,9 @@ def test_llama_index_classes_that_are_all_different():
             made(scored(("a", 0.5)), callback_manager=manager).retrieve("q")
             del made
         assert len(ledger.searches) == 3000
-    gc.collect()
-    assert len(llama_index_weights._by_class) < 1500  # weak: a class goes with its retrievers
+    assert len(extraction._plans) <= 1024
     assert not hooks().searches.open
-    assert not hooks().searches._by_id
+    assert not hooks().searches._of
 
 
 def test_the_marks_of_a_retriever_are_replaced_and_not_heaped_up():

@@ -114,7 +114,7 @@ def left_behind() -> list[str]:
         "an open search": bool(ragledger.current()),
         "a current span": trace.get_current_span() is not trace.INVALID_SPAN,
         "a scope": scope().surface is not None,
-        "an entry of the dispatcher's handlers": bool(searches.open or searches._by_id or searches._failing),
+        "an entry of the dispatcher's handlers": bool(searches.open or searches._of or searches._failing),
     }
     return [name for name, there in found.items() if there]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from ragledger import Candidate
 from ragledger.composition import Caps, Composed, compose, compose_readable
@@ -288,7 +289,7 @@ def test_columns_say_the_same_as_the_items_one_by_one(odd: dict[str, Any]):
     by_item, flags_too = composed((), returned.candidates())
     rows = by_column.hits.hits() if isinstance(by_column.hits, Returned) else by_column.hits
     assert (rows, flags) == (by_item.hits, flags_too)
-    assert by_column._replace(hits=()) == by_item._replace(hits=())
+    assert replace(by_column, hits=()) == replace(by_item, hits=())
 
 
 def test_columns_of_different_length_are_not_kept_as_they_are():

@@ -122,7 +122,6 @@ def test_p3_the_parts_are_those_that_a_recorder_has(make_world: Callable[..., Wo
             "caps",
             "new_id",
             "kept_as",
-            "sections",
             "_sink",
             "_narrator",
         ),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
+from zlib import crc32
 
 __all__ = [
     "FRAME",
@@ -27,6 +27,7 @@ FRAME = struct.Struct("<IIIIQ")  # magic, length, crc, reserved, number
 _MAGIC = 0x474C_F00D
 _MAGIC_BYTES = struct.pack("<I", _MAGIC)
 _NUMBER = struct.Struct("<Q")
+_HEAD = FRAME.size
 _ALIGN = 8
 
 
@@ -40,7 +41,7 @@ class Frame(NamedTuple):
 
 def frame_size(length: int) -> int:
     """Bytes that a body of `length` takes in a segment."""
-    return (FRAME.size + length + _ALIGN - 1) & -_ALIGN
+    return (_HEAD + length + _ALIGN - 1) & -_ALIGN
 
 
 def prepare_segment(target: memoryview, writer: bytes, n: int) -> None:
@@ -63,10 +64,10 @@ def is_in_use(header: bytes) -> bool:
 
 def write_frame(target: memoryview, offset: int, number: int, body: bytes) -> None:
     """Writes a record at `offset`: body, then header, then the magic that makes it one."""
-    start = offset + FRAME.size
-    length = len(body)
+    start, length = offset + _HEAD, len(body)
     target[start : start + length] = body
-    FRAME.pack_into(target, offset, 0, length, _checksum(number, body), 0, number)
+    checksum = crc32(body, crc32(_NUMBER.pack(number)))  # `_checksum`, without a call
+    FRAME.pack_into(target, offset, 0, length, checksum, 0, number)
     target[offset : offset + 4] = _MAGIC_BYTES
 
 
@@ -112,4 +113,4 @@ def _resynchronise(data: bytes, offset: int) -> int | None:
 
 
 def _checksum(number: int, body: bytes) -> int:
-    return zlib.crc32(body, zlib.crc32(_NUMBER.pack(number)))
+    return crc32(body, crc32(_NUMBER.pack(number)))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-import socket
 import struct
 import weakref
 from collections.abc import Callable
@@ -59,7 +58,7 @@ class Identity(msgspec.Struct, frozen=True):
         changed: set[str] = set()
         return cls(
             project=sanitise.text(project, changed) or "",
-            host=sanitise.text(socket.gethostname(), changed) or "",
+            host=sanitise.text(os.uname().nodename, changed) or "",
         )
 
 

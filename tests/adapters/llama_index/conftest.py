@@ -33,7 +33,7 @@ def _process_state() -> Iterator[None]:
         LlamaIndexInstrumentor().uninstrument()
     root.span_handlers = handlers
     assert not searches.open
-    assert not searches._by_id
+    assert not searches._of
     assert not searches._failing
     assert searches.guard.faults == faults
 

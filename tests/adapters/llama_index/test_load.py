@@ -100,7 +100,7 @@ async def test_d29_nothing_stays_open_after_successes_failures_and_cancellations
         await asyncio.gather(*(one() for _ in range(100)))
     searches = hooks().searches
     assert not searches.open
-    assert not searches._by_id
+    assert not searches._of
     assert not searches._failing
     assert ledger.flush(30)
     counts = database.rows("SELECT status, count(*) FROM searches GROUP BY 1 ORDER BY 1")
