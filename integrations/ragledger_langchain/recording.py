@@ -92,6 +92,8 @@ class Search:
             for observation in reversed(self._observations):
                 if failed_embedding and observation.vector_available is None:
                     observation.vector_available = False
+                if observation.ledger.tells_text:
+                    _tell(observation, ())
                 observation.fail(exc)
             self.ended = True
         finally:
@@ -107,10 +109,24 @@ def _finish(observation: Observation, result: Any) -> None:
     returned = None  # what cannot be read is unknown, not empty
     try:
         returned = extract.read(result, observation)
+        if observation.ledger.tells_text:
+            _tell(observation, result)
     except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
         observation.ledger.guard.take("langchain.extract", fault)
     finally:
         observation.finish(returned)
+
+
+def _tell(observation: Observation, result: Any) -> None:
+    """The texts of the search for its span, where an application wants them there."""
+    with observation.ledger.guard("langchain.text"):
+        query = getattr(observation.opening, "input", None)
+        items = result if isinstance(result, (list, tuple)) else ()
+        texts = [getattr(item, "page_content", item) for item in items]
+        observation.tell(
+            query=query if isinstance(query, str) else None,
+            chunks=[text if isinstance(text, str) else None for text in texts],
+        )
 
 
 def _in_embedding(exc: BaseException) -> bool:

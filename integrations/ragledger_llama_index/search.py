@@ -126,6 +126,8 @@ class Searches:
             finally:
                 if not complete:
                     observation.flag("incomplete")
+                if observation.ledger.tells_text:
+                    _tell(observation, search.query, result)
                 observation.finish(returned)
 
     def drop(self, span_id: str, fault: BaseException) -> None:
@@ -135,6 +137,8 @@ class Searches:
             return
         for observation in search.observations:
             self._say_vector(observation, search)
+            if observation.ledger.tells_text:
+                _tell(observation, search.query, ())
             observation.fail(fault)
 
     def embedding_dropped(self) -> None:
@@ -201,3 +205,16 @@ class Searches:
         for observation in search.observations:
             observation.abandon()
             observation.ledger.guard.count("llama_index.unawaited")
+
+
+def _tell(observation: Observation, query: Any, result: Any) -> None:
+    """The texts of the search for its span, where an application wants them there."""
+    with observation.ledger.guard("llama_index.text"):
+        asked = getattr(query, "query_str", query)
+        items = result if isinstance(result, (list, tuple)) else ()
+        nodes: list[Any] = [getattr(item, "node", item) for item in items]
+        texts = [node.get_content() for node in nodes]
+        observation.tell(
+            query=asked if isinstance(asked, str) else None,
+            chunks=[text if isinstance(text, str) else None for text in texts],
+        )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from .errors import RagledgerError
+from .instrumentors import instrumentors
 from .journal import directory as files
 from .journal.salvage import strays
 from .settings import config_home
@@ -43,7 +44,14 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def examine(target: Target) -> list[Finding]:
     """Everything, in the order in which a person would look."""
-    return [*_machine(), *_key(target), *_writing(target), *_journal(target), *_database(target)]
+    return [
+        *_machine(),
+        *_key(target),
+        *_writing(target),
+        *_spans(target),
+        *_journal(target),
+        *_database(target),
+    ]
 
 
 def _machine() -> Iterator[Finding]:
@@ -86,6 +94,28 @@ def _writing(target: Target) -> Iterator[Finding]:
     # fsync came later than this line: an older journal has no mode.
     if (fsync := getattr(chosen, "journal_fsync", None)) is not None:
         yield Finding("ok", "journal_fsync", f"{fsync}; what a power loss may cost is in docs/operations.md")
+
+
+def _spans(target: Target) -> Iterator[Finding]:
+    chosen = target.settings
+    names = ("span_document_ids", "span_query_text", "span_chunk_text", "span_feedback")
+    switched = [name for name in names if getattr(chosen, name)]
+    switched += [f"push to {name}" for name in chosen.push_targets]
+    if switched:
+        yield Finding("ok", "spans", f"{', '.join(switched)} on; docs/privacy.md says what that exports")
+    for found in instrumentors(os.environ):
+        about = f"instrumentor {found.distribution}"
+        words = f"{found.version}, {'active here' if found.active else 'installed'}"
+        if found.exports_text:
+            yield Finding(
+                "warning", about, f"{words}: its spans carry queries and chunks",
+                f"{found.switches} stops that; exception messages are exported regardless, see docs/spans.md",
+            )  # fmt: skip
+        else:
+            yield Finding(
+                "ok", about, f"{words}: its texts are switched off, its exception messages are not",
+                "a Collector can redact them, see docs/spans.md",
+            )  # fmt: skip
 
 
 def _journal(target: Target) -> Iterator[Finding]:

@@ -40,6 +40,7 @@ class Ledger:
         self.source_kind_key: str | None = None
         self._parts = parts
         self._key = parts.key
+        self.tells_text: bool = parts.narrator.wants_text
         self._finalizer = weakref.finalize(self, parts.close, settings.exit_drain_s)
         register(self)
         _every_ledger.add(self)
@@ -225,6 +226,8 @@ class Ledger:
             checked=rank is not None,
         )
         receipt = self._keep(record, reference.search_id)
+        if receipt.search_id is not None:
+            self.recorder.voted(record)
         if rank is None and receipt.status == self.recorder.kept_as:
             return Receipt(search_id=receipt.search_id, status="pending")
         return receipt

@@ -20,15 +20,25 @@ from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions, Observation
 
 from .spans import SCOPE_NAME, scope_version
+from .spans.names import ERROR_TYPE, FRAMEWORK, OPERATION, SURFACE
 from .waiting import oldest_in, size_in, waiting_in
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
 
     from .ledger import Ledger
+    from .model import FeedbackRecord, SearchRecord
     from .shipper import Shipper
 
-__all__ = ["Counters", "Instruments", "LedgerSource", "ShipperSource", "Source", "instruments_for"]
+__all__ = [
+    "Counters",
+    "Instruments",
+    "LedgerSource",
+    "Measuring",
+    "ShipperSource",
+    "Source",
+    "instruments_for",
+]
 
 PROJECT = "ragledger.project"
 LEDGER = "ragledger.ledger"
@@ -36,9 +46,14 @@ FATE = "ragledger.row.fate"
 REASON = "ragledger.refusal.reason"
 FAULT = "ragledger.fault.kind"
 STATE = "ragledger.journal.state"
-ERROR_TYPE = "error.type"
+OUTCOME = "ragledger.feedback.outcome"
+ACTOR_KIND = "ragledger.feedback.actor_kind"
 
+_RETRIEVAL_SECONDS = tuple(0.01 * 2**n for n in range(14))
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 30.0)
+
+
+_REAL = "_real_instrument"  # of the API's stand-in; None until a provider is set
 
 
 class Source(Protocol):
@@ -118,6 +133,13 @@ class Instruments:
             "Time that the table took for a batch",
             explicit_bucket_boundaries_advisory=_SECONDS,
         )
+        self._retrieval = meter.create_histogram(
+            "gen_ai.retrieval.duration",
+            "s",
+            "Duration of a search that a caller made",
+            explicit_bucket_boundaries_advisory=_RETRIEVAL_SECONDS,
+        )
+        self._votes = meter.create_counter("ragledger.feedback.votes", "{vote}", "Votes that were kept")
 
     def watch(self, source: Source) -> None:
         """From here on its counters are exported, until it is closed."""
@@ -130,6 +152,24 @@ class Instruments:
         said = {**attributes, ERROR_TYPE: failure} if failure is not None else attributes
         with contextlib.suppress(Exception):  # a fault of an SDK must not stop shipping
             self._duration.record(seconds, said)
+
+    def searched(self, record: SearchRecord) -> None:
+        """A search has ended. Nothing happens while nobody has set a meter provider. Never raises."""
+        if getattr(self._retrieval, _REAL, self) is None or record.depth or record.latency_ms is None:
+            return
+        said = {OPERATION: "retrieval", FRAMEWORK: record.framework}
+        if record.surface is not None:
+            said[SURFACE] = record.surface
+        if record.error_type is not None:
+            said[ERROR_TYPE] = record.error_type
+        with contextlib.suppress(Exception):  # a fault of an SDK must not cost the search
+            self._retrieval.record(record.latency_ms / 1000, said)
+
+    def voted(self, record: FeedbackRecord, said: Mapping[str, str]) -> None:
+        """A vote was kept. Never raises."""
+        if record.outcome is not None:
+            with contextlib.suppress(Exception):
+                self._votes.add(1, {**said, OUTCOME: record.outcome, ACTOR_KIND: record.actor_kind})
 
     def _open(self) -> Iterator[tuple[Source, Counters]]:
         for source in list(self._sources):
@@ -177,6 +217,19 @@ class Instruments:
     def _limit(self, _: CallbackOptions) -> Iterator[Observation]:
         for said, _directory, cap_bytes in self._journals():
             yield Observation(cap_bytes, said)
+
+
+class Measuring:
+    """Implements `ports.Listener` for the ledger that `said` tells from others."""
+
+    def __init__(self, instruments: Instruments, said: Mapping[str, str]) -> None:
+        self.searched = instruments.searched
+        self._instruments = instruments
+        self._said = said
+
+    def voted(self, record: FeedbackRecord) -> None:
+        """Counts it."""
+        self._instruments.voted(record, self._said)
 
 
 def instruments_for(provider: MeterProvider | None) -> Instruments:

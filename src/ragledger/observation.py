@@ -7,7 +7,7 @@ and hands a finished record to its recorder. Nothing here raises into the caller
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -159,6 +159,18 @@ class Observation:
         self.index_version = index_version if index_version is not None else self.index_version
         self.embedding_model = embedding_model if embedding_model is not None else self.embedding_model
 
+    def tell(self, *, query: str | None = None, chunks: Sequence[str | None] = ()) -> None:
+        """Hands text to the span alone, and only where it was switched on (docs/privacy.md): the row never has it.
+
+        Args:
+            chunks: the texts of what is returned, in that order.
+        """
+        if self.narration is not None and self.ledger.tells_text:
+            try:
+                self.narration.hear(query, chunks)
+            except Exception as fault:  # noqa: BLE001  a tracing SDK may raise anything
+                self._recorder.guard.take("span", fault)
+
     def flag(self, word: str) -> None:
         """Notes what our own recording could not do."""
         if (text := sanitise.text(word, self.flags)) and len(self.flags) < _MOST_FLAGS:
@@ -204,7 +216,7 @@ class Observation:
         """Whatever happened, it is not the open search any more. Safe after `finish`, and twice."""
         self.closed = True
         self.leave()
-        self.tell(None)  # nobody said how it ended
+        self.end_span(None)  # nobody said how it ended
 
     def stop(self) -> None:
         """Stops the clock: what follows is our own work."""
@@ -233,7 +245,7 @@ class Observation:
         except Exception as fault:  # noqa: BLE001  a tracing SDK may raise anything
             self._recorder.guard.take("span", fault)
 
-    def tell(self, record: SearchRecord | None) -> None:
+    def end_span(self, record: SearchRecord | None) -> None:
         """Ends the span, once; without a record it says nothing of how the search went."""
         narration, self.narration = self.narration, None
         if narration is not None:
@@ -282,6 +294,9 @@ class NullObservation:
         """Keeps nothing."""
 
     def declare(self, **said: Any) -> None:
+        """Keeps nothing."""
+
+    def tell(self, *, query: str | None = None, chunks: Sequence[str | None] = ()) -> None:
         """Keeps nothing."""
 
     def flag(self, word: str) -> None:

@@ -5,7 +5,7 @@ Holds no ledger: it is what a finalizer keeps, at garbage collection and at inte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from .recorder import Recorder
 if TYPE_CHECKING:
     from .clock import Clock
     from .ledger import Ledger
-    from .ports import Narrator
+    from .ports import Listener, Narrator
 
 __all__ = ["Parts"]
 
@@ -35,10 +35,11 @@ class Parts:
     narrator: Narrator
     clock: Clock
     release: Callable[[], None]
+    listeners: Sequence[Listener] = ()
 
     def recorder_for(self, ledger: Ledger) -> Recorder:
         """The ledger's recorder."""
-        return Recorder(
+        recorder = Recorder(
             ledger,
             sink=self.backend,
             narrator=self.narrator,
@@ -46,6 +47,8 @@ class Parts:
             clock=self.clock,
             kept_as=self.backend.kept_as,
         )
+        recorder.listen(self.listeners)
+        return recorder
 
     def close(self, timeout_s: float) -> None:
         """Ends the background work, then gives up what it ran on."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from .model import Record, SearchRecord
+    from .model import FeedbackRecord, Record, SearchRecord
 
 __all__ = [
     "FATE_UNKNOWN",
     "Backend",
     "HitLookup",
     "Interrupted",
+    "Listener",
     "Lookup",
     "Narration",
     "Narrator",
@@ -101,13 +102,22 @@ class Narration(Protocol):
         """Undoes `attach`, also from another context, without a log line."""
         ...
 
+    def hear(self, query: str | None, chunks: Sequence[str | None]) -> None:
+        """Takes text, for a narrator that wants it, and forgets it when it is closed. Chunks in the order returned."""
+        ...
+
     def close(self, record: SearchRecord | None, row_status: str, end_ns: int) -> None:
-        """Says how it ended; without a record only that it did. Never text, never an exception's message."""
+        """Says how it ended; without a record only that it did. Never an exception's message, text only if heard."""
         ...
 
 
 class Narrator(Protocol):
-    """Tells a tracing backend about searches. What it says is never measured."""
+    """Tells a tracing backend about searches. What it says is never measured.
+
+    `wants_text` is false unless text on spans was switched on, twice.
+    """
+
+    wants_text: bool
 
     def open(self, facts: Callable[[], SpanFacts]) -> Narration | None:
         """Starts the span; None when nobody listens, and then `facts` is not asked."""
@@ -119,6 +129,18 @@ class Lookup(NamedTuple):
 
     search_found: bool
     rank: int | None
+
+
+class Listener(Protocol):
+    """Hears of what was recorded, for others: metrics, tracing backends. Must be quick."""
+
+    def searched(self, record: SearchRecord) -> None:
+        """A search has ended; its row was kept or refused."""
+        ...
+
+    def voted(self, record: FeedbackRecord) -> None:
+        """A vote was kept."""
+        ...
 
 
 class HitLookup(Protocol):

@@ -11,9 +11,9 @@ from .composition import Caps, Composed, compose, compose_readable
 from .faults import status_of
 from .guard import Guard
 from .ids import new_id
-from .model import Candidate, Receipt, Record, Returned, SearchRecord, Status
+from .model import Candidate, FeedbackRecord, Receipt, Record, Returned, SearchRecord, Status
 from .observation import NULL, NullObservation, Observation, Opening
-from .ports import FATE_UNKNOWN, Interrupted, Narration, Narrator, Sink, SpanFacts
+from .ports import FATE_UNKNOWN, Interrupted, Listener, Narration, Narrator, Sink, SpanFacts
 from .row import bare_row, circumstances, search_row
 from .scope import scope as current_scope
 
@@ -72,6 +72,22 @@ class Recorder:
         self.new_id: Callable[[], UUID] = new_id
         self._sink = sink
         self._narrator = narrator
+        self._listeners: tuple[Listener, ...] = ()
+
+    @property
+    def narrator(self) -> Narrator:
+        """Who tells of the searches."""
+        return self._narrator
+
+    def listen(self, listeners: Iterable[Listener]) -> None:
+        """From here on these hear of what is recorded."""
+        self._listeners = tuple(listeners)
+
+    def voted(self, record: FeedbackRecord) -> None:
+        """A vote was kept: whoever listens hears of it."""
+        with self.guard("listeners"):
+            for listener in self._listeners:
+                listener.voted(record)
 
     def open(self, opening: Opening) -> Observation | NullObservation:
         """Starts a search and makes it the open one here. False when nothing is recorded."""
@@ -137,7 +153,13 @@ class Recorder:
             record = self._record(observation, status, composed, exc=exc)
         finally:  # also after Ctrl-C: a span that never ends is never exported
             if observation.narration is not None:
-                observation.tell(record)
+                observation.end_span(record)
+        if record is not None:
+            for listener in self._listeners:
+                try:
+                    listener.searched(record)
+                except Exception as fault:  # noqa: BLE001  a metrics SDK may raise anything
+                    self.guard.take("listeners", fault)
         capture = observation.scope.capture
         if capture is not None:
             with self.guard("capture"):

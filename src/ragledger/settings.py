@@ -25,12 +25,20 @@ ENVIRONMENT: dict[str, str] = {
     "RAGLEDGER_JOURNAL_FSYNC": "journal_fsync: `none` (default), `batch` or `always`; see docs/operations.md",
     "RAGLEDGER_SHIP": "ship: `thread` (default) or `sidecar` (`ragledger ship --follow` does it)",
     "RAGLEDGER_STRICT": "strict: 1 re-raises our own faults; for tests",
+    "RAGLEDGER_SPAN_DOCUMENT_IDS": "span_document_ids: 1 puts ids and scores of the first 20 hits on spans (default 0)",
+    "RAGLEDGER_SPAN_QUERY_TEXT": "span_query_text: 1 puts the query on spans; needs a second switch, see docs/privacy.md",
+    "RAGLEDGER_SPAN_CHUNK_TEXT": "span_chunk_text: 1 puts the texts of the first 20 hits on spans; likewise",
+    "RAGLEDGER_SPAN_FEEDBACK": "span_feedback: 1 makes a span of each vote, linked to the search's (default 0)",
+    "RAGLEDGER_PUSH": "push: `phoenix`, `langfuse` or both with a comma: votes go there too; see docs/spans.md",
     "RAGLEDGER_KEY": "key: the secret that keys every hash; the same on every host",
     "RAGLEDGER_HOME": "base of the embedded server and of the key file",
     "RAGLEDGER_EMBEDDED_LINGER_S": "how long the embedded server outlives its last user (default 0)",
     "RAGLEDGER_TEST_DSN": "a server for the project's own tests instead of the embedded one",
 }
 """Every RAGLEDGER_* name there is, with its meaning."""
+
+
+PUSH_TARGETS = frozenset({"langfuse", "phoenix"})
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,6 +58,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_admitted: int = 1000
     vote_deadline_h: float = 24.0
     exit_drain_s: float = 2.0
+    span_document_ids: bool = False
+    span_query_text: bool = False
+    span_chunk_text: bool = False
+    span_feedback: bool = False
+    push: str = ""
 
     def __repr__(self) -> str:
         """Without the dsn and the key: a repr ends up in logs."""
@@ -62,6 +75,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ConfigError(
                 "write='direct' leaves no journal that a sidecar could ship; choose one of the two"
             )
+        if not set(self.push_targets) <= PUSH_TARGETS:
+            raise ConfigError(f"push names {' and '.join(sorted(PUSH_TARGETS))}, with a comma between them")
         if self.journal_cap_mb < 1:
             raise ConfigError(f"journal_cap_mb must be at least 1, got {self.journal_cap_mb}")
         if self.max_candidates < 1 or self.max_admitted < 1:
@@ -69,6 +84,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         # What a text column does not take would cost every row. A surrogate is a byte that was not UTF-8.
         if not re.fullmatch(r"[^\0\ud800-\udfff]{1,512}", self.project):
             raise ConfigError("project must be a name of at most 512 characters, in UTF-8 and without NUL")
+
+    @property
+    def push_targets(self) -> tuple[str, ...]:
+        """Where votes go beside the table."""
+        return tuple(name.strip() for name in self.push.split(",") if name.strip())
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], **given: Any) -> Settings:
@@ -107,6 +127,14 @@ _TEXTS = {
     "RAGLEDGER_JOURNAL_FSYNC": "journal_fsync",
     "RAGLEDGER_SHIP": "ship",
     "RAGLEDGER_KEY": "key",
+    "RAGLEDGER_PUSH": "push",
+}
+_SWITCHES = {
+    "RAGLEDGER_STRICT": "strict",
+    "RAGLEDGER_SPAN_DOCUMENT_IDS": "span_document_ids",
+    "RAGLEDGER_SPAN_QUERY_TEXT": "span_query_text",
+    "RAGLEDGER_SPAN_CHUNK_TEXT": "span_chunk_text",
+    "RAGLEDGER_SPAN_FEEDBACK": "span_feedback",
 }
 
 
@@ -121,10 +149,11 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
         if not text.isdecimal():
             raise ConfigError("RAGLEDGER_JOURNAL_CAP_MB must be a whole number of megabytes")
         values["journal_cap_mb"] = int(text)
-    if text := environ.get("RAGLEDGER_STRICT"):
-        if text not in {"0", "1"}:
-            raise ConfigError("RAGLEDGER_STRICT must be 0 or 1")
-        values["strict"] = text == "1"
+    for name, field in _SWITCHES.items():
+        if text := environ.get(name):
+            if text not in {"0", "1"}:
+                raise ConfigError(f"{name} must be 0 or 1")
+            values[field] = text == "1"
     return values
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from .clock import SystemClock
 from .errors import ConfigError
@@ -19,7 +20,7 @@ from .ledger import Ledger
 from .parts import Parts
 from .settings import Settings, config_home, state_home
 from .shipper import Shipper
-from .spans import narrator_for
+from .spans import OtelNarrator, narrator_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,15 +28,18 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
+    from .annotations import Annotations
     from .direct import Direct
     from .embedded import EmbeddedServer
-    from .ports import Lookup
+    from .ports import Listener, Lookup, TraceIds
     from .postgres.connection import Connection
     from .postgres.lookup import PostgresLookup
+    from .push import Push
 
 __all__ = ["Target", "open", "target_from"]
 
 _DIRECT_STATEMENT_TIMEOUT_S = 5.0
+_PUSH_S = 1.0
 
 
 class Target:
@@ -134,15 +138,21 @@ def _assemble(
 ) -> Ledger:
     with late_imports:  # 9 ms that `import ragledger` does without
         from . import metrics
+        from .spans.contents import contents_from
 
         instruments = metrics.instruments_for(meter_provider)
     chosen = target.settings
     said = {metrics.PROJECT: chosen.project, metrics.LEDGER: name}
     lookup = _LazyLookup(target)
     key = load_key(chosen.key, config_home(os.environ))
-    narrator = narrator_for(tracer_provider)
+    narrator = narrator_for(tracer_provider, contents_from(chosen, os.environ))
+    guard = Guard(strict=chosen.strict)
+    push = _push(chosen, guard)
+    listeners: list[Listener] = [metrics.Measuring(instruments, said)]
+    if push is not None or chosen.span_feedback:
+        listeners.append(_annotations(narrator if chosen.span_feedback else None, push, lookup, guard))
     parts = Parts(
-        guard=Guard(strict=chosen.strict),
+        guard=guard,
         # Last of what can fail: its background work has begun.
         backend=_direct(target)
         if chosen.write == "direct"
@@ -151,7 +161,8 @@ def _assemble(
         key=key,
         narrator=narrator,
         clock=SystemClock(),
-        release=partial(_release, lookup, target),
+        release=partial(_release, lookup, target, push),
+        listeners=listeners,
     )
     ledger = Ledger(chosen, parts, name=name)
     instruments.watch(metrics.LedgerSource(ledger, said, cap_bytes=_cap_bytes(chosen)))
@@ -188,7 +199,29 @@ def _cap_bytes(settings: Settings) -> int:
     return settings.journal_cap_mb * 1024 * 1024
 
 
-def _release(lookup: _LazyLookup, target: Target) -> None:
+def _push(settings: Settings, guard: Guard) -> Push | None:
+    if not settings.push_targets:
+        return None
+    from .push import Push, targets_from
+
+    return Push(targets_from(settings.push_targets, os.environ), guard)
+
+
+def _annotations(
+    narrator: OtelNarrator | None, push: Push | None, lookup: _LazyLookup, guard: Guard
+) -> Annotations:
+    from .annotations import Annotations, Teller
+    from .spans.feedback import FeedbackSpans
+
+    tellers: list[Teller] = [FeedbackSpans(narrator)] if narrator is not None else []
+    if push is not None:
+        tellers.append(push)
+    return Annotations(tellers, lookup.find_trace, guard)
+
+
+def _release(lookup: _LazyLookup, target: Target, push: Push | None) -> None:
+    if push is not None:
+        push.close(_PUSH_S)
     lookup.close()
     target.release()
 
@@ -202,11 +235,17 @@ class _LazyLookup:
         self._pid = os.getpid()
 
     def find(self, search_id: Any, *, rank: int | None, chunk_id: str | None) -> Lookup:
+        return self._opened().find(search_id, rank=rank, chunk_id=chunk_id)
+
+    def find_trace(self, search_id: UUID) -> TraceIds | None:
+        return self._opened().find_trace(search_id)
+
+    def _opened(self) -> PostgresLookup:
         if self._lookup is None or self._pid != os.getpid():
             from .postgres.lookup import PostgresLookup
 
             self._lookup, self._pid = PostgresLookup(self._target.dsn, self._target.schema), os.getpid()
-        return self._lookup.find(search_id, rank=rank, chunk_id=chunk_id)
+        return self._lookup
 
     def close(self) -> None:
         if (

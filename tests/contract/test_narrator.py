@@ -89,6 +89,16 @@ def test_every_ending_can_be_told(narrator: Narrator, status: str):
         narration.close(make_search(status=status), "refused", 1_790_000_000_001_000_000)
 
 
+@pytest.mark.parametrize(("query", "chunks"), [(None, []), ("ZEBRA", ["ZEBRA", None])])
+def test_p9_a_text_that_is_not_wanted_is_told_nowhere(narrator: Narrator, query: Any, chunks: Any):
+    assert narrator.wants_text is False
+    narration = narrator.open(facts)
+    if narration is not None:
+        narration.hear(query, chunks)
+        narration.close(make_search("a"), "journalled", 1_790_000_000_001_000_000)
+    assert not any("ZEBRA" in span.to_json() for span in SPANS.finished)
+
+
 async def test_tasks_see_their_own(narrator: Narrator):
     async def one() -> bool:
         narration = narrator.open(facts)

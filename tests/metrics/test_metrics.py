@@ -20,7 +20,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, PeriodicExportingMetricReader
 
 import ragledger
-from ragledger import Ledger
+from ragledger import Candidate, Ledger
 from ragledger.testing import make_search
 
 pytestmark = pytest.mark.pg
@@ -35,10 +35,13 @@ INSTRUMENTS = {
     "ragledger.journal.size": "By",
     "ragledger.journal.limit": "By",
     "ragledger.ship.duration": "s",
+    "ragledger.feedback.votes": "{vote}",
+    "gen_ai.retrieval.duration": "s",
 }
 ATTRIBUTES = {
     "ragledger.project", "ragledger.ledger", "ragledger.row.fate", "ragledger.refusal.reason", "ragledger.fault.kind",
-    "ragledger.journal.state", "error.type",
+    "ragledger.journal.state", "error.type", "gen_ai.operation.name", "ragledger.framework", "ragledger.surface",
+    "ragledger.feedback.outcome", "ragledger.feedback.actor_kind",
 }  # fmt: skip
 
 
@@ -189,14 +192,17 @@ def test_two_ledgers_are_told_apart_and_a_closed_or_collected_one_says_nothing(
     gc.collect()
     assert len(meters.points("ragledger.rows", ledger="b")) == 2
     hiding.close()
-    assert meters.metrics().keys() <= {"ragledger.ship.duration"}, "a histogram keeps what it has seen"
+    kept = {"ragledger.ship.duration", "gen_ai.retrieval.duration"}
+    assert meters.metrics().keys() <= kept, "a histogram keeps what it has seen"
 
 
 def test_names_units_and_attributes_are_the_documented_ones(
     make_ledger: MakeLedger, meters: Meters, tmp_path: Path
 ) -> None:
     ledger = make_ledger(meter_provider=meters.provider, strict=False)
-    search(ledger)
+    with ledger.search(surface="study") as found_one:
+        found_one.candidates(Candidate("c1"))
+    ledger.vote(found_one.receipt.search_id, "c1", "relevant", actor="human:ana")
     ledger.guard.count("row")
     assert ledger.flush()
     (tmp_path / "none").write_text("")
@@ -249,7 +255,8 @@ def test_metrics_arrive_over_otlp(make_ledger: MakeLedger, otlp: Receiver, proto
     search(ledger)
     assert ledger.flush()
     assert provider.force_flush()
-    assert {metric.name for metric in otlp.metrics} >= set(INSTRUMENTS) - {"ragledger.faults"}
+    unheard_of = {"ragledger.faults", "ragledger.feedback.votes"}
+    assert {metric.name for metric in otlp.metrics} >= set(INSTRUMENTS) - unheard_of
     assert otlp.scopes == {("ragledger", version("ragledger"))}
     provider.shutdown()
 

@@ -156,7 +156,7 @@ def swept(lines: list[Line]) -> list[Line]:
     inside = [line for line in lines if line.may_fail]
     assert len(inside) > 100, "nothing to sweep"
     modules = {line.module for line in inside}
-    assert "ragledger/spans.py" in modules
+    assert "ragledger/spans/narrator.py" in modules
     assert any(module.startswith("ragledger/journal/") for module in modules)
     return inside
 

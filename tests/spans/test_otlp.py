@@ -87,7 +87,7 @@ def test_the_span_of_an_observed_retriever_takes_at_most_600_bytes(
     assert span.ByteSize() <= 600
 
 
-def test_a_span_that_says_all_there_is_takes_at_most_700_bytes(
+def test_a_span_with_all_weights_takes_at_most_600_bytes(
     make_ledger: Callable[..., Ledger], provider: TracerProvider, otlp: Receiver
 ) -> None:
     ledger = make_ledger(tracer_provider=provider)
@@ -95,8 +95,8 @@ def test_a_span_that_says_all_there_is_takes_at_most_700_bytes(
     assert provider.force_flush()
 
     (span,) = otlp.spans
-    assert len(attributes_of(span)) == 16
-    assert span.ByteSize() <= 700
+    assert len(attributes_of(span)) == 13
+    assert span.ByteSize() <= 600
 
 
 def _search(ledger: Ledger) -> None:

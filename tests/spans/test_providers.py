@@ -127,6 +127,18 @@ def test_a_search_that_is_not_sampled_has_a_row_that_says_so(
     assert database.rows("SELECT trace_id IS NULL, sampled FROM searches") == [(False, False)]
 
 
+def test_p4_nothing_is_worked_out_for_a_span_that_is_not_sampled(
+    make_ledger: Callable[..., Ledger], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> Any:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr("ragledger.spans.narrator.closing_attributes", never)
+    monkeypatch.setattr("ragledger.spans.contents._admitted", never)
+    off = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False)
+    _search(make_ledger(tracer_provider=off, span_document_ids=True))
+
+
 # --- suppression -------------------------------------------------------------------------------------------
 
 

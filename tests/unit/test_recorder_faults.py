@@ -114,8 +114,7 @@ def test_p3_the_parts_are_those_that_a_recorder_has(make_world: Callable[..., Wo
     recorder = vars(make_world().ledger.recorder)
     assert set(recorder) == {
         *(
-            "ledger",
-            "project",
+            *("ledger", "project"),
             "guard",
             "clock",
             "known",
@@ -124,10 +123,11 @@ def test_p3_the_parts_are_those_that_a_recorder_has(make_world: Callable[..., Wo
             "kept_as",
             "_sink",
             "_narrator",
+            "_listeners",
         ),
     }
     telling = {name for name in vars(MemoryNarration) if not name.startswith("_")}
-    assert telling == {"trace", "attach", "detach", "close"}
+    assert telling == {"trace", "attach", "detach", "close", "hear"}
 
 
 @pytest.mark.parametrize("part", PARTS)

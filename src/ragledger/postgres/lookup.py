@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 
 from ragledger.errors import DatabaseUnavailable
-from ragledger.ports import Lookup
+from ragledger.ports import Lookup, TraceIds
 from ragledger.spans import quietly
 from ragledger.sql import named_queries
 
@@ -47,6 +47,19 @@ class PostgresLookup:
         if row is None:
             return Lookup(search_found=False, rank=None)
         return Lookup(search_found=bool(row[0]), rank=row[1])  # type: ignore[arg-type]
+
+    def find_trace(self, search_id: UUID) -> TraceIds | None:
+        """The span of a search; None when there is no such search, or it cannot be asked now."""
+        with quietly(), self._lock:
+            if time.monotonic() < self._resting_until and self._pid == os.getpid():
+                return None
+            try:
+                query = named_queries("ship")["find_trace"]
+                row = self._open().execute(query, {"search_id": search_id}).fetchone()
+            except (psycopg.Error, DatabaseUnavailable):
+                self._close()
+                return None
+        return TraceIds(*row) if row is not None else None  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Closes the connection; the next check opens another one."""

@@ -127,6 +127,9 @@ SELECT writer_id, writer_seq, 'feedback',
          THEN 'hit_not_returned' ELSE 'unknown_search' END
 FROM late
 
+-- name: find_trace
+SELECT trace_id, span_id, sampled FROM searches WHERE search_id = %(search_id)s
+
 -- name: find_hit
 SELECT
     EXISTS (SELECT FROM searches WHERE search_id = %(search_id)s),

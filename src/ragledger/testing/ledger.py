@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from ragledger.ledger import Ledger
 from ragledger.parts import Parts
 from ragledger.settings import Settings
 from ragledger.spans import OtelNarrator
+from ragledger.spans.contents import contents_from
 
 from .backend import MemoryBackend
 from .clock import FrozenClock
@@ -41,6 +43,7 @@ class MemoryLedger(Ledger):
         clock: FrozenClock | None = None,
         narrator: Narrator | None = None,
         backend: MemoryBackend | None = None,
+        tracer_provider: TracerProvider | None = None,
         **settings: Any,
     ) -> None:
         self.backend = backend if backend is not None else MemoryBackend()
@@ -57,7 +60,9 @@ class MemoryLedger(Ledger):
             backend=self.backend,
             lookup=self.backend,
             key=chosen.key or b"ragledger.testing",
-            narrator=narrator if narrator is not None else OtelNarrator(),
+            narrator=narrator
+            if narrator is not None
+            else OtelNarrator(tracer_provider, contents_from(chosen, os.environ)),
             clock=self.clock,
             release=_nothing,
         )
@@ -121,7 +126,7 @@ def memory_ledger(
         settings: fields of `Settings`. `strict` is on: a fault of ours fails the test that met it.
     """
     ledger = MemoryLedger(
-        name=name, clock=clock, narrator=OtelNarrator(tracer_provider), backend=backend, **settings
+        name=name, clock=clock, backend=backend, tracer_provider=tracer_provider, **settings
     )
     try:
         yield ledger

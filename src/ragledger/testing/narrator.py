@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,10 @@ class MemoryNarration(Narration):
         """Notes "detach"."""
         self.log.append("detach")
 
+    def hear(self, query: str | None, chunks: Sequence[str | None]) -> None:
+        """Notes that it was told a text, and not which."""
+        self.log.append(("hear", query is not None, len(chunks)))
+
     def close(self, record: SearchRecord | None, row_status: str, end_ns: int) -> None:
         """Notes how it ended."""
         self.log.append(("close", record.status if record is not None else None, row_status, end_ns))
@@ -39,6 +43,7 @@ class MemoryNarrator:
     """Implements `ports.Narrator`: `log` holds, in order, the facts of an opening and what its narration was told."""
 
     log: list[Any] = field(default_factory=list)
+    wants_text: bool = False
 
     def open(self, facts: Callable[[], SpanFacts]) -> Narration | None:
         """Always listens."""
