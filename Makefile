@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test test-all lint format faults bench clean
+.PHONY: help demo test test-all test-oldest lint format faults bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -28,6 +28,16 @@ test: $(VENV)/.stamp  ## everything that needs no outside service; Postgres come
 test-all:  ## the tests on every Python 3.10 to 3.14 that is found here
 	@$(PYTHON) tests/interpreters.py $(WORKERS)
 
+test-oldest:  ## the adapters' tests on the oldest supported LangChain and LlamaIndex
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --allow-existing --python $(PYTHON) $(VENV)-oldest && \
+		uv pip install --quiet --python $(VENV)-oldest/bin/python -e '.[langchain,llama-index,embedded,otlp]' -r tests/oldest.txt; \
+	else \
+		$(PYTHON) -m venv $(VENV)-oldest && \
+		$(VENV)-oldest/bin/python -m pip install --quiet -e '.[langchain,llama-index,embedded,otlp]' -r tests/oldest.txt; \
+	fi
+	$(VENV)-oldest/bin/python -m pytest -n $(WORKERS) tests/adapters
+
 lint: $(VENV)/.stamp  ## format, ruff, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -45,4 +55,4 @@ bench: $(VENV)/.stamp  ## what every number in the README is produced by
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:  ## remove what was built
-	rm -rf $(VENV) .venv-3* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(VENV)-oldest .venv-3* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

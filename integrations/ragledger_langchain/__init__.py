@@ -5,16 +5,21 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+if find_spec("langchain_core") is None:
+    # OpenTelemetry's loader passes over this class without a word.
+    raise ModuleNotFoundError(
+        "ragledger_langchain needs: pip install 'ragledger[langchain]'", name="langchain_core"
+    )
 try:
-    import langchain_core  # noqa: F401
-except ImportError as exc:
-    # The class is kept: OpenTelemetry's loader passes over a missing module and logs a traceback for anything else.
-    raise type(exc)("ragledger_langchain needs: pip install 'ragledger[langchain]'", name=exc.name) from exc
+    from .observe import observe
+    from .wrap import install
+except Exception as fault:  # noqa: BLE001  a framework that has changed must not break an application's import
+    from .unavailable import because_of, install, observe
 
-from .observe import observe
-from .wrap import install
+    because_of(fault)
 
 if TYPE_CHECKING:
     from .instrumentor import LangChainInstrumentor

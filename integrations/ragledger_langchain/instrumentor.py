@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
 
+from ragledger.drift import disabled
+
 if TYPE_CHECKING:
     from ragledger import Ledger
 
 __all__ = ["LangChainInstrumentor"]
-
-_logger = logging.getLogger(__name__)
 
 
 class LangChainInstrumentor(BaseInstrumentor):  # type: ignore[misc]
@@ -44,7 +43,7 @@ class LangChainInstrumentor(BaseInstrumentor):  # type: ignore[misc]
             ledger = kwargs.get("ledger") or _from_environment(kwargs.get("tracer_provider"))
             wrap.watch(ledger)
         except Exception as exc:  # noqa: BLE001  API drift, no database setting, anything: the application goes on
-            _disabled(kwargs.get("ledger"), exc)
+            disabled("LangChain", exc, kwargs.get("ledger"))
         else:
             self._ledger = ledger
 
@@ -64,18 +63,3 @@ def _from_environment(tracer_provider: Any) -> Ledger:
 
     watching = wrap.watched_by()
     return watching[0] if watching else ragledger.open(tracer_provider=tracer_provider)
-
-
-def _disabled(ledger: Ledger | None, exc: Exception) -> None:
-    """One warning, and a count where there is somebody to keep it."""
-    _logger.warning("ragledger: LangChain is not observed (%s)", _summary(exc))
-    if ledger is not None:
-        faults = ledger.guard.faults
-        faults["adapter_disabled"] = faults.get("adapter_disabled", 0) + 1
-
-
-def _summary(exc: Exception) -> str:
-    """Our own errors are written for people and quote nothing; of others, the type."""
-    from ragledger import RagledgerError
-
-    return str(exc) if isinstance(exc, RagledgerError) else type(exc).__name__

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.retrievers import BaseRetriever
 
+from ragledger.drift import disabled
 from ragledger.errors import ConfigError
 from ragledger.registry import ledger_named
 from ragledger.weights import canonical
@@ -55,12 +56,19 @@ def observe(  # noqa: PLR0913  each keyword is a column of the row
         PREFIX + "embedding_model": embedding_model,
         WEIGHTS: canonical(weights) if weights is not None else None,
     }
+    try:
+        _mark(retriever, said)
+        wrap.wrap_for_marks(type(retriever))
+    except Exception as fault:  # noqa: BLE001  LangChain has changed: the retriever works as without us
+        disabled("LangChain", fault, ledger)
+    return retriever
+
+
+def _mark(retriever: BaseRetriever, said: Mapping[str, Any]) -> None:
     kept = {key: value for key, value in (retriever.metadata or {}).items() if key not in said}
     # Around pydantic: a frozen model takes a mark too, and a dict that is shared with another retriever stays as is.
     retriever.__dict__["metadata"] = kept | {key: value for key, value in said.items() if value is not None}
     retriever.__pydantic_fields_set__.add("metadata")
-    wrap.install(type(retriever))
-    return retriever
 
 
 def _check_retriever(retriever: object) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from ragledger import sanitise
+from ragledger.attempts import Asked
 from ragledger.extraction import Call, Reading
 from ragledger.observation import Observation, Opening, open_observation
 from ragledger.registry import ledger_named
@@ -22,6 +23,7 @@ from ragledger.weights import UNREADABLE, declared
 from . import extract
 from .installed import distinct, mark_of
 from .marks import LEDGER, WEIGHTS, said_by, said_for_call
+from .places import asked_again, places
 from .weights import read
 
 if TYPE_CHECKING:
@@ -45,6 +47,13 @@ class _Opening(Opening, frozen=True, kw_only=True):
 
     instance: Any
     input: Any
+    config: Any
+
+    def asked(self) -> Asked | None:
+        """For attempts: the retriever, the query and the runs around it."""
+        if not isinstance(self.input, str):
+            return None
+        return Asked(self.instance, self.input, places(self.config), asked_again(self.config))
 
 
 class Search:
@@ -157,9 +166,9 @@ def begin(
         state.guard.take("langchain.begin", fault)
         return None
     try:
-        said = said_for_call(args[1] if len(args) > 1 else kwargs.get("config"))
+        config = args[1] if len(args) > 1 else kwargs.get("config")
         call = Call(_own_arguments(kwargs), name == "ainvoke") if kwargs else _PLAIN_CALLS[name]
-        return _open(ledgers, retriever, asked, call, marks, said)
+        return _open(ledgers, retriever, asked, call, marks, config)
     except Exception as fault:  # noqa: BLE001  the same
         ledgers[0].guard.take("langchain.begin", fault)
     return None
@@ -226,9 +235,10 @@ def _open(
     asked: Any,
     call: Call,
     marks: Mapping[str, Any],
-    said: Mapping[str, Any],
+    config: Any,
 ) -> Search:
     reading = _read(ledgers[0], retriever, call, marks)
+    said = said_for_call(config)
     opening = _Opening(
         framework="langchain",
         retriever=type(retriever).__name__,
@@ -238,6 +248,7 @@ def _open(
         external_run_id=_run_id(call.kwargs["run_id"]) if "run_id" in call.kwargs else None,
         instance=retriever,
         input=asked,
+        config=config,
     )
     # What the config of a call says holds for everything below it, as `ragledger.context` does.
     within = entered(dict(said)) if said else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.retrievers import BaseRetriever
 
+from ragledger.drift import disabled
 from ragledger.extraction import load_entry_points
 
 from . import recording
@@ -22,7 +23,7 @@ from .installed import MARK, Mark, State, distinct, known_state, mark_of
 if TYPE_CHECKING:
     from ragledger import Ledger
 
-__all__ = ["install", "uninstall", "unwatch", "watch", "watched_by"]
+__all__ = ["install", "uninstall", "unwatch", "watch", "watched_by", "wrap_for_marks"]
 
 _lock = threading.RLock()
 
@@ -33,6 +34,14 @@ def install(cls: type[BaseRetriever] | None = None) -> None:
     Args:
         cls: a class whose methods may have been replaced since; they are wrapped again.
     """
+    try:
+        wrap_for_marks(cls)
+    except Exception as fault:  # noqa: BLE001  LangChain has changed: retrievers work as without us
+        disabled("LangChain", fault)
+
+
+def wrap_for_marks(cls: type[BaseRetriever] | None = None) -> None:
+    """`install`, raising what LangChain makes it raise."""
     with _lock:
         state = _state()
         state.observing = True
@@ -139,14 +148,18 @@ def _inherited(cls: type, name: str, found: Callable[..., Any]) -> Callable[...,
 
 def _wrap_init_subclass(state: State) -> None:
     base: Any = BaseRetriever
-    original: classmethod[Any, Any, None] = vars(base)["__init_subclass__"]
+    original: classmethod[Any, Any, None] | None = vars(base).get("__init_subclass__")
 
     def init_subclass(cls: type[Any], /, **kwargs: Any) -> None:
-        original.__func__(cls, **kwargs)
+        if original is not None:
+            original.__func__(cls, **kwargs)
+        else:
+            super(BaseRetriever, cls).__init_subclass__(**kwargs)
         with state.guard("langchain.wrap"):
             _wrap_own(cls, state)
 
-    functools.update_wrapper(init_subclass, original.__func__)
+    if original is not None:
+        functools.update_wrapper(init_subclass, original.__func__)
     wrapper: Any = classmethod(init_subclass)
     init_subclass.__dict__[MARK] = Mark(wrapper, original, BaseRetriever, state)
     base.__init_subclass__ = wrapper

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+if any(
+    find_spec(name) is None for name in ("llama_index", "llama_index.core", "opentelemetry.instrumentation")
+):
+    # OpenTelemetry's loader passes over this class without a word.
+    raise ModuleNotFoundError(
+        "ragledger_llama_index needs: pip install 'ragledger[llama-index]'", name="llama_index.core"
+    )
 try:
     from .handler import LedgerCallbackHandler
     from .instrumentor import LlamaIndexInstrumentor
-except ModuleNotFoundError as exc:
-    # This class of ImportError, because OpenTelemetry's loader passes over it without a traceback.
-    raise ModuleNotFoundError(
-        "ragledger_llama_index needs: pip install 'ragledger[llama-index]'", name=exc.name
-    ) from exc
+except Exception as fault:  # noqa: BLE001  a framework that has changed must not break an application's import
+    from .unavailable import (  # type: ignore[assignment]
+        LedgerCallbackHandler,
+        LlamaIndexInstrumentor,
+        because_of,
+    )
+
+    because_of(fault)
 
 __all__ = ["LedgerCallbackHandler", "LlamaIndexInstrumentor"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from llama_index.core.callbacks.base_handler import BaseCallbackHandler
 from llama_index.core.callbacks.schema import CBEventType
 
+from ragledger.drift import disabled
 from ragledger.registry import ledger_named
 
 from .hooks import hooks
@@ -38,8 +39,10 @@ class LedgerCallbackHandler(BaseCallbackHandler):
         if not hasattr(ledger, "recorder"):
             raise TypeError(f"expected an open ledger (ragledger.open()), got {type(ledger).__name__}")
         self._bind(ledger.name, ledger, corpus, surface)
-        with ledger.guard("llama_index.install"):
+        try:
             self._hooks.install("handler")
+        except Exception as fault:  # noqa: BLE001  LlamaIndex has changed: the application works as without us
+            disabled("LlamaIndex", fault, ledger)
 
     def _bind(self, name: str, ledger: Ledger | None, corpus: str | None, surface: str | None) -> None:
         super().__init__(event_starts_to_ignore=list(CBEventType), event_ends_to_ignore=list(CBEventType))

@@ -10,6 +10,7 @@ The dispatcher swallows whatever a handler raises without a word, so everything 
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import Any, ClassVar
 
@@ -149,9 +150,10 @@ class Hooks:
         """Puts the handlers in their places. Twice is the same as once."""
         with self.searches.guard("extractors"):
             load_entry_points()
+        _check_dispatcher()
         with self._lock:
-            self._wanted.add(wanted_by)
             self._place()
+            self._wanted.add(wanted_by)
 
     def release(self, wanted_by: str) -> None:
         """Takes the handlers away when nobody else wants them; after the last open search has ended."""
@@ -170,7 +172,7 @@ class Hooks:
 
     def keep(self) -> None:
         """Puts the handlers back after somebody replaced the whole list."""
-        handlers = self._root.span_handlers
+        handlers = getattr(self._root, "span_handlers", ())
         if (not handlers or handlers[0] is not self._opener) and self._wanted:
             with self.searches.guard("llama_index.install"), self._lock:
                 self._place()
@@ -201,10 +203,19 @@ class Hooks:
 
 def hooks() -> Hooks:
     """The hooks of this process: those that stand on the root dispatcher already, also from before a reload."""
-    for handler in get_dispatcher().span_handlers:
+    for handler in getattr(get_dispatcher(), "span_handlers", ()):
         if getattr(type(handler), _ROLE, None) == "opener":
-            return handler.hooks  # type: ignore[attr-defined, no-any-return]
+            return handler.hooks  # type: ignore[no-any-return]
     return _hooks
+
+
+def _check_dispatcher() -> None:
+    """The dispatcher swallows the TypeError of a handler that is called in another way than it was written for."""
+    for method in ("span_enter", "span_exit", "span_drop"):
+        theirs = set(inspect.signature(getattr(BaseSpanHandler, method)).parameters)
+        ours = set(inspect.signature(getattr(_Opener, method)).parameters)
+        if not theirs <= ours:
+            raise TypeError(f"{method} takes {', '.join(sorted(theirs))}")
 
 
 def _detach(search: Search) -> None:

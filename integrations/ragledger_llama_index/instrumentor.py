@@ -5,7 +5,6 @@ Never raises while instrumenting: the loader of OpenTelemetry would stop all ins
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from opentelemetry.instrumentation.instrumentor import (  # type: ignore[attr-de
 )
 
 import ragledger
-from ragledger.errors import RagledgerError
+from ragledger.drift import disabled
 from ragledger.registry import ledger_named
 
 from .hooks import hooks
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LlamaIndexInstrumentor"]
 
-_logger = logging.getLogger(__name__)
 _WANTED_BY = "instrumentor"
 
 
@@ -42,8 +40,15 @@ class LlamaIndexInstrumentor(BaseInstrumentor):  # type: ignore[misc]
 
         A ledger that is given later takes the place of the environment's.
         """
+        given = kwargs.get("ledger")
+        try:
+            return self._start(given, **kwargs)
+        except Exception as fault:  # noqa: BLE001  LlamaIndex has changed: the application works as without us
+            return disabled("LlamaIndex", fault, given)
+
+    def _start(self, given: Ledger | None, **kwargs: Any) -> Any:
         opens_its_own = isinstance(hooks().searches.fallback, _FromEnvironment)
-        if self.is_instrumented_by_opentelemetry and opens_its_own and kwargs.get("ledger") is not None:
+        if self.is_instrumented_by_opentelemetry and opens_its_own and given is not None:
             self._instrument(**kwargs)
             return None
         return super().instrument(**kwargs)
@@ -54,9 +59,7 @@ class LlamaIndexInstrumentor(BaseInstrumentor):  # type: ignore[misc]
             self._record_in(lambda: given)
         else:
             self._record_in(_FromEnvironment(kwargs.get("tracer_provider")))
-        found = hooks()
-        with found.searches.guard("llama_index.install"):
-            found.install(_WANTED_BY)
+        hooks().install(_WANTED_BY)
 
     def _uninstrument(self, **kwargs: Any) -> None:
         self._record_in(None)
@@ -107,9 +110,4 @@ class _FromEnvironment:
             self._ours = True
         except Exception as fault:  # noqa: BLE001  whatever the environment holds, the application goes on
             hooks().searches.guard.faults["adapter_disabled"] = 1
-            _logger.warning("ragledger: LlamaIndex is not observed (%s)", _said_by(fault))
-
-
-def _said_by(fault: Exception) -> str:
-    """Our own errors are written to be read; the text of any other may quote a connection string."""
-    return str(fault) if isinstance(fault, RagledgerError) else type(fault).__name__
+            disabled("LlamaIndex", fault)

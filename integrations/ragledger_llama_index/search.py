@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ragledger.attempts import Asked
 from ragledger.extraction import UNREAD, Reading
 from ragledger.guard import Guard
 from ragledger.model import Candidate, Returned
@@ -17,6 +18,7 @@ from ragledger.weights import UNREADABLE
 
 from . import extract, weights
 from .marks import Mark, own_marks, said_with_tags
+from .places import places
 
 if TYPE_CHECKING:
     from ragledger import Ledger
@@ -25,6 +27,18 @@ __all__ = ["Search", "Searches"]
 
 _NOTHING_SAID: Mapping[str, Any] = {}
 _UNREADABLE = Reading(weights=UNREADABLE)
+
+
+class _Opening(Opening, frozen=True, kw_only=True):
+    """Remembers the call: retriever, query, parent span and tags."""
+
+    call: tuple[Any, Any, str | None, Mapping[str, Any] | None]
+
+    def asked(self) -> Asked | None:
+        """For attempts: the retriever, the query and the spans around it."""
+        instance, query, parent_span_id, tags = self.call
+        text = getattr(query, "query_str", query)
+        return Asked(instance, text, places(parent_span_id, tags)) if isinstance(text, str) else None
 
 
 class Search:
@@ -78,12 +92,13 @@ class Searches:
         self.open[span_id] = search
         for mark in marks:
             observation = mark.ledger.recorder.open(
-                Opening(
+                _Opening(
                     framework="llama_index",
                     retriever=type(instance).__name__,
                     weights=search.reading.weights,
                     top_k=search.reading.top_k,
                     said=said_with_tags(mark.said, tags),
+                    call=(instance, query, parent_span_id, tags),
                 )
             )
             if isinstance(observation, Observation):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from uuid import UUID
 from . import feedback, sanitise
 from .errors import DatabaseUnavailable, MalformedReference, UnknownSearch
 from .ids import fingerprint, new_id
-from .model import AssessmentRecord, DeliveryRecord, FeedbackRecord, Receipt, Record
+from .model import AssessmentRecord, Candidate, DeliveryRecord, FeedbackRecord, Receipt, Record
 from .observation import NULL, NullObservation, Observation, Opening
 from .registry import register, unregister
 from .scope import scope as current_scope
@@ -47,20 +47,22 @@ class Ledger:
 
     # --- searches ------------------------------------------------------------------------------------------
 
-    @contextmanager
     def search(
         self,
         *,
         weights: Mapping[str, Any] | None = None,
         top_k: int | None = None,
         retriever: str | None = None,
+        attempt_of: UUID | None = None,
         served_from: UUID | None = None,
         **said: str,
-    ) -> Iterator[Observation | NullObservation]:
+    ) -> AbstractContextManager[Observation | NullObservation]:
         """Records the search that the block makes.
 
         Args:
             weights: everything that shapes the ranking, copied by value.
+            attempt_of: the search that failed and that this one repeats; of several, the first.
+            served_from: the earlier search whose answer is shown again.
             said: corpus, surface, session_id, actor, index_version, embedding_model; wins over `context`.
 
         Inside, hand over what was found with `search.candidates(...)`; afterwards read `search.receipt`.
@@ -72,19 +74,41 @@ class Ledger:
             weights=self._declared(weights),
             top_k=top_k,
             said=said,
+            attempt_of=attempt_of,
             served_from=served_from,
         )
-        observation: Observation | NullObservation = NULL
-        try:
-            observation = self.recorder.open(opening)
-            yield observation
-        except BaseException as exc:
-            observation.fail(exc)
-            raise
+        return self._recorded(opening)
+
+    def served(
+        self,
+        search: Receipt | UUID | str,
+        *,
+        hits: Sequence[tuple[int, str | None]] | None = None,
+        **said: str,
+    ) -> Receipt:
+        """Records that a cached answer was shown again: a search of its own, whose hits can be voted on.
+
+        Args:
+            search: the receipt or the id of the search that made the answer.
+            hits: what it returned, as in its receipt; not needed for a receipt and for a late search of this process.
+                Where it is not known either, what was shown is unknown.
+            said: as for `search`.
+
+        Raises:
+            MalformedReference: the id is not one.
+        """
+        if isinstance(search, Receipt):
+            served_from, known = search.search_id, search.hits
         else:
-            observation.finish()
-        finally:
-            observation.abandon()
+            served_from = feedback.parse_reference(search, None, 1).search_id
+            known = self.recorder.known.hits_of(served_from) or ()
+        # A search that never told its hits has none in its receipt either: that is unknown, not empty.
+        shown = hits if hits is not None else known or None
+        _check_names(said)
+        with self._recorded(Opening(framework="application", said=said, served_from=served_from)) as again:
+            if shown is not None:
+                again.candidates(*[Candidate(chunk_id) for _, chunk_id in shown])
+        return again.receipt
 
     def skip(
         self, *, reason: str, weights: Mapping[str, Any] | None = None, top_k: int | None = None, **said: str
@@ -202,6 +226,20 @@ class Ledger:
         return (
             f"Ledger(name={self.name!r}, project={self.settings.project!r}, schema={self.settings.schema!r})"
         )
+
+    @contextmanager
+    def _recorded(self, opening: Opening) -> Iterator[Observation | NullObservation]:
+        observation: Observation | NullObservation = NULL
+        try:
+            observation = self.recorder.open(opening)
+            yield observation
+        except BaseException as exc:
+            observation.fail(exc)
+            raise
+        else:
+            observation.finish()
+        finally:
+            observation.abandon()
 
     def _declared(self, weights: Mapping[str, Any] | None) -> Any:
         if weights is None:

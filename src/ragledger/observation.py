@@ -20,6 +20,7 @@ from .scope import scope as current_scope
 from .weights import UNKNOWN, UNREADABLE, Weights, declared, freeze
 
 if TYPE_CHECKING:
+    from .attempts import Asked
     from .fusion import Fusion
     from .ledger import Ledger
     from .model import SearchRecord
@@ -50,6 +51,10 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     served_from: UUID | None = None
     flags: tuple[str, ...] = ()
 
+    def asked(self) -> Asked | None:
+        """Who was asked what, for telling a second attempt from another search. None: nobody can tell."""
+        return None
+
 
 class Observation:
     """One search being recorded.
@@ -63,6 +68,7 @@ class Observation:
         "_token",
         "answered",
         "attempt_of",
+        "attempt_reason",
         "closed",
         "degraded_reason",
         "depth",
@@ -101,6 +107,7 @@ class Observation:
         self.root_id: UUID = parent.root_id if parent is not None else self.search_id
         self.depth: int = parent.depth + 1 if parent is not None else 0
         self.attempt_of = opening.attempt_of
+        self.attempt_reason: str | None = None
         self.weights = freeze(opening.weights)
         self.top_k = opening.top_k
         self.index_version = self.said("index_version") if opening.said else scope.index_version

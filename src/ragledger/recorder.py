@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from uuid import UUID
 
 from . import sanitise
+from .attempts import Attempts
 from .composition import Caps, Composed, compose, compose_readable
 from .faults import status_of
 from .guard import Guard
@@ -68,6 +69,7 @@ class Recorder:
         self.guard = guard
         self.clock = clock
         self.known = KnownSearches()
+        self.attempts = Attempts(guard, clock)
         self.caps = Caps(ledger.settings.max_candidates, ledger.settings.max_admitted)
         self.new_id: Callable[[], UUID] = new_id
         self._sink = sink
@@ -97,6 +99,8 @@ class Recorder:
             if scope.suppressed:
                 return NULL
             observation = Observation(self, opening, scope)
+            if self.attempts.recent:
+                self.attempts.join(observation)
             observation.enter(self._narrate(observation))
             return observation  # noqa: TRY300  Ctrl-C may come here, too
         except (
@@ -146,6 +150,8 @@ class Recorder:
         if exc is not None:
             with self.guard("row"):
                 status = status_of(exc)
+        elif observation.attempt_of is not None:
+            self.attempts.answered(observation)
         if observation.answered or (returned is not None and exc is None):
             composed = self._compose(observation, returned)
         record: SearchRecord | None = None
@@ -160,6 +166,8 @@ class Recorder:
                     listener.searched(record)
                 except Exception as fault:  # noqa: BLE001  a metrics SDK may raise anything
                     self.guard.take("listeners", fault)
+        if status == "error":
+            self.attempts.failed(observation)
         capture = observation.scope.capture
         if capture is not None:
             with self.guard("capture"):

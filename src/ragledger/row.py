@@ -130,8 +130,8 @@ def _failure(
 
 
 def _latency_ms(observation: Observation, status: Status, flags: set[str]) -> float | None:
-    if status == "skipped":
-        return None
+    if status == "skipped" or observation.opening.served_from is not None:
+        return None  # no search took this time
     start, stop = observation.start_ticks, observation.stop_ticks
     if start is None or stop is None:
         flags.add("incomplete")

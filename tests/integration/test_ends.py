@@ -65,7 +65,7 @@ DRAINS = {"at once", "closed", "sys.exit", "exception", "in a thread", "atexit a
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_p5_however_a_process_ends_its_searches_are_in_the_table_once(world: World, how: str) -> None:
+def test_p5_d38_d40_however_a_process_ends_its_searches_are_in_the_table_once(world: World, how: str) -> None:
     code, expected = ENDS[how]
     done = run(SEARCH + code, world.database.dsn, check=False)
     assert done.returncode in ({1, 130, -2} if how == "KeyboardInterrupt" else {expected}), done.stderr
@@ -95,7 +95,7 @@ def test_an_exit_with_the_database_away_is_bounded_and_leaves_everything_in_the_
     assert world.stored() == [given]
 
 
-def test_p5_after_a_fork_parent_and_child_are_both_in_the_table(world: World) -> None:
+def test_p5_d35_after_a_fork_parent_and_child_are_both_in_the_table(world: World) -> None:
     code = """
 ledger = ragledger.open(strict=True)
 search(ledger, "parent before")

@@ -85,7 +85,7 @@ def test_p7_votes_on_its_own_search_are_rows_once_it_is_shipped(ledger: Ledger, 
 
 
 @pytest.mark.parametrize("whose", ["its own", "another's"])
-def test_p7_the_three_refusals_store_nothing(
+def test_p7_d47_the_three_refusals_store_nothing(
     ledger: Ledger, elsewhere: Ledger, database: Database, whose: str
 ):
     maker = ledger if whose == "its own" else elsewhere

@@ -122,7 +122,7 @@ def serve(tmp_path: Path, world: World) -> Iterator[Callable[..., Server]]:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--preload"]], ids=["import in each worker", "preload"])
-def test_p5_every_answered_search_is_in_the_table_once_after_a_graceful_stop(
+def test_p5_d36_every_answered_search_is_in_the_table_once_after_a_graceful_stop(
     world: World, serve: Callable[..., Server], arguments: list[str]
 ) -> None:
     server = serve(*arguments)

@@ -1,6 +1,6 @@
 """For an application's own tests: a ledger without database and disk, a clock that stands still, captured spans.
 
-Nothing here is imported by `import ragledger`, and nothing here needs pytest but `ragledger.testing.plugin`.
+Nothing here is imported by `import ragledger`, and nothing here needs pytest but `plugin` and `conformance`.
 """
 
 from __future__ import annotations

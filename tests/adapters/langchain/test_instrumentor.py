@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from adapters.langchain.world import Listed, Table, documents, vector_store
 
-import ragledger_langchain
 from ragledger import Ledger
 from ragledger_langchain import LangChainInstrumentor, observe
 
@@ -97,46 +96,6 @@ def test_p3_without_a_database_setting_there_is_one_warning_and_the_application_
     instrument(ledger=ledger)
     Listed(found=documents("a")).invoke("q")
     assert len(table.searches()) == 1
-
-
-def test_p3_d26_a_framework_that_has_changed_disables_the_adapter(
-    instrument: Callable[..., LangChainInstrumentor],
-    ledger: Ledger,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setitem(sys.modules, "ragledger_langchain.wrap", None)
-    monkeypatch.delattr(ragledger_langchain, "wrap")
-    instrument(ledger=ledger)
-    assert [record.levelname for record in caplog.records if record.name.startswith("ragledger")] == [
-        "WARNING"
-    ]
-    assert ledger.facts()["faults"] == {"adapter_disabled": 1}
-
-
-def test_zero_code_an_unmodified_application_is_recorded(
-    python: Callable[..., str], table: Table, tmp_path: Path
-) -> None:
-    pytest.importorskip("opentelemetry.instrumentation.auto_instrumentation")
-    python(
-        """
-        from langchain_core.embeddings import DeterministicFakeEmbedding
-        from langchain_core.vectorstores import InMemoryVectorStore
-
-        store = InMemoryVectorStore.from_texts(["one", "two"], DeterministicFakeEmbedding(size=4))
-        assert len(store.as_retriever().invoke("q")) == 2
-        """,
-        prefix=(str(Path(sys.executable).with_name("opentelemetry-instrument")),),
-        OTEL_TRACES_EXPORTER="none",
-        OTEL_METRICS_EXPORTER="none",
-        OTEL_LOGS_EXPORTER="none",
-    )
-    row = table.one()
-    assert (row["retriever"], row["admitted_count"], row["framework"]) == (
-        "VectorStoreRetriever",
-        2,
-        "langchain",
-    )
 
 
 @pytest.mark.parametrize("opened", [True, False])

@@ -10,41 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from adapters.langchain.world import Calling, Keywords, Listed, Raising, Table, documents, vector_store
+from adapters.langchain.world import Calling, Keywords, Listed, Table, documents, vector_store
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnableParallel
 
 from ragledger import Ledger
 from ragledger_langchain import LangChainInstrumentor, observe
-
-
-async def _each_way(retriever: Any) -> int:
-    """Searches by every public way; how many searches that was."""
-    retriever.invoke("q")
-    await retriever.ainvoke("q")
-    retriever.batch(["q1", "q2"])
-    await retriever.abatch(["q1", "q2"])
-    list(retriever.stream("q"))
-    [chunk async for chunk in retriever.astream("q")]
-    [event async for event in retriever.astream_events("q", version="v2")]
-    return 9
-
-
-async def test_p10_every_way_in_gives_one_row_when_observed(ledger: Ledger, table: Table) -> None:
-    searches = await _each_way(observe(Listed(found=documents("a", "b")), ledger))
-    assert [row["depth"] for row in table.searches()] == [0] * searches
-    assert {row["admitted_count"] for row in table.searches()} == {2}
-
-
-async def test_p10_every_way_in_gives_one_row_when_instrumented(instrumented: Table) -> None:
-    searches = await _each_way(Listed(found=documents("a", "b")))
-    assert [row["depth"] for row in instrumented.searches()] == [0] * searches
-
-
-async def test_p10_observed_and_instrumented_is_still_one_row(instrumented: Table, ledger: Ledger) -> None:
-    searches = await _each_way(observe(vector_store().as_retriever(), ledger))
-    assert [row["depth"] for row in instrumented.searches()] == [0] * searches
 
 
 def test_p10_wrapped_in_other_runnables_it_stays_observed(ledger: Ledger, table: Table) -> None:
@@ -342,17 +314,6 @@ def test_p10_depth_is_counted_per_ledger(
         ("test", 0),
         ("theirs", 0),
     ]
-
-
-def test_p10_retries_and_fallbacks_are_a_row_per_attempt(ledger: Ledger, table: Table) -> None:
-    failing = observe(Raising(fault=ConnectionError("SECRET")), ledger)
-    answering = observe(Listed(found=documents("a")), ledger)
-    with pytest.raises(ConnectionError):
-        failing.with_retry(stop_after_attempt=3, wait_exponential_jitter=False).invoke("q")
-    failing.with_fallbacks([answering]).invoke("q")
-    rows = table.searches()
-    assert [row["status"] for row in rows] == ["error"] * 4 + ["ok"]
-    assert {row["depth"] for row in rows} == {0}
 
 
 def test_p10_nobody_observes_nothing_is_written(ledger: Ledger, table: Table) -> None:

@@ -9,17 +9,12 @@ from typing import Any
 
 import pytest
 from adapters.llama_index.doubles import BodyRetriever, ListRetriever, SlowRetriever, scored, vector_index
-from llama_index.core import Settings, get_response_synthesizer
 from llama_index.core.callbacks import CallbackManager
-from llama_index.core.chat_engine import ContextChatEngine
-from llama_index.core.memory import ChatMemoryBuffer
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import BaseRetriever, QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index.core.tools import RetrieverTool
 
 import ragledger
-from ragledger_llama_index import LedgerCallbackHandler, LlamaIndexInstrumentor
+from ragledger_llama_index import LedgerCallbackHandler
 
 pytestmark = [pytest.mark.pg, pytest.mark.usefixtures("no_faults")]
 
@@ -32,14 +27,6 @@ def fusion(manager: CallbackManager | None, *, use_async: bool, mode: str = "sim
     return QueryFusionRetriever(
         members, mode=mode, num_queries=1, use_async=use_async, callback_manager=manager, similarity_top_k=3
     )
-
-
-async def test_p10_handler_and_instrumentor_together(ledger, manager, rows):
-    LlamaIndexInstrumentor().instrument(ledger=ledger)
-    retriever = vector_index(manager=manager).as_retriever()
-    retriever.retrieve("q")
-    await retriever.aretrieve("q")
-    assert rows("depth", ledger) == [0, 0]
 
 
 def test_p10_two_handlers_of_one_ledger_in_one_manager(ledger, rows):
@@ -127,21 +114,6 @@ def test_d14_a_members_scores_are_those_it_had_before_the_fusion(ledger, manager
     )
     assert [row[1:] for row in found if row[0] == 1] == [("n0", 0.9), ("n1", 0.5), ("n1", 12.0), ("n2", 3.0)]
     assert [row[1:] for row in found if row[0] == 0] == [("n0", 0.5), ("n1", 0.5), ("n2", 0.0)]
-
-
-def test_a_query_engine_is_one_depth_0_row(ledger, manager, rows):
-    index = vector_index(manager=manager)
-    index.as_query_engine(similarity_top_k=2).query("text of a")
-    assert rows(f"{DEPTHS}, top_k", ledger) == [("VectorIndexRetriever", 0, True, 2)]
-
-
-async def test_query_engines_chat_engines_and_tools_async(ledger, manager, rows):
-    retriever = ListRetriever(scored(("a", 0.9)), callback_manager=manager)
-    await RetrieverQueryEngine(retriever, response_synthesizer=get_response_synthesizer()).aquery("q")
-    memory = ChatMemoryBuffer.from_defaults()
-    await ContextChatEngine(retriever, llm=Settings.llm, memory=memory, prefix_messages=[]).achat("q")
-    await RetrieverTool.from_defaults(retriever).acall("q")
-    assert rows(DEPTHS, ledger) == [("ListRetriever", 0, True)] * 3
 
 
 class Override(ListRetriever):
