@@ -1,6 +1,7 @@
 """LangChain retrievers, observed: every search becomes a row with the weights it ran under.
 
-`observe` marks one retriever; `LangChainInstrumentor` watches them all. It never changes what a search returns.
+`observe` marks one retriever, `observe_store` a vector store that is called directly; `LangChainInstrumentor` watches
+all retrievers. They never change what a search returns.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ if find_spec("langchain_core") is None:
         "ragledger_langchain needs: pip install 'ragledger[langchain]'", name="langchain_core"
     )
 try:
+    from .direct import observe_store
     from .observe import observe
     from .wrap import install
 except Exception as fault:  # noqa: BLE001  a framework that has changed must not break an application's import
-    from .unavailable import because_of, install, observe
+    from .unavailable import because_of, install, observe, observe_store
 
     because_of(fault)
 
 if TYPE_CHECKING:
     from .instrumentor import LangChainInstrumentor
 
-__all__ = ["LangChainInstrumentor", "install", "observe"]
+__all__ = ["LangChainInstrumentor", "install", "observe", "observe_store"]
 
 
 def __getattr__(name: str) -> Any:

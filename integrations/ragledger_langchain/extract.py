@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from ragledger import Ledger
     from ragledger.observation import Observation
 
-__all__ = ["read"]
+__all__ = ["Translator", "read"]
 
-# A reranker's number is the later and the better one; `score` is what community retrievers leave.
+# A reranker's number is the later and the better one; the others are what stores and community retrievers leave.
 _SCORES: tuple[tuple[str, str, ScoreKind], ...] = (
     ("relevance_score", "metadata.relevance_score", "rerank"),
     ("score", "metadata.score", "similarity"),
+    ("_score", "metadata._score", "similarity"),
+    ("distance", "metadata.distance", "distance"),
 )
+_without_score = frozenset([key for key, _, _ in _SCORES]).isdisjoint
+_STATE = "query_similarity_score"
 
 
 def read(result: Any, observation: Observation) -> list[Candidate] | Returned | None:
@@ -35,8 +39,9 @@ def read(result: Any, observation: Observation) -> list[Candidate] | Returned | 
         return None
     # Where the retriever's own code has handed scores over, "unavailable" would be false.
     no_score = None if observation.scored else "unavailable"
-    usual = _usual(result, observation.ledger, no_score)
-    return usual if usual is not None else _Translator(observation, no_score).read(result)
+    ledger = observation.ledger
+    usual = _usual(result, ledger, no_score) if ledger.chunk_id_key is None else None
+    return usual if usual is not None else Translator(observation, no_score).read(result)
 
 
 def _usual(result: Any, ledger: Ledger, no_score: str | None) -> Returned | None:
@@ -46,7 +51,7 @@ def _usual(result: Any, ledger: Ledger, no_score: str | None) -> Returned | None
         ids = [item.id for item in result]
         metadata = [item.metadata for item in result]
         "".join(ids)  # raises where one is no text
-        if not all(ids) or [1 for each in metadata if "score" in each or "relevance_score" in each]:
+        if not all(ids) or not all(map(_without_score, metadata)):
             return None
         return Returned(
             chunk_ids=ids,
@@ -85,7 +90,7 @@ def _document_id(metadata: Any, keys: tuple[str, ...]) -> str | None:
     return None
 
 
-class _Translator:
+class Translator:
     """Reads the documents of one search, one by one."""
 
     __slots__ = ("_document_id_keys", "_id_key", "_ledger", "_no_score", "_source_kind_key", "flags")
@@ -110,6 +115,10 @@ class _Translator:
         self.flags.add("incomplete")
         return [self._tolerantly(item) for item in result]
 
+    def item(self, document: Any) -> Candidate:
+        """One document, or what is made like one."""
+        return self._document(document)
+
     def _tolerantly(self, item: Any) -> Candidate:
         try:
             return self._document(item)
@@ -123,13 +132,15 @@ class _Translator:
             return self._no_document(item)
         chunk_id = item.id
         source: IdSource | None = "framework"
-        if type(chunk_id) is not str or not chunk_id:
+        if self._id_key is not None or type(chunk_id) is not str or not chunk_id:
             chunk_id, source = self._id(item, metadata)
-        if not metadata:
-            return Candidate(chunk_id, chunk_id_source=source, score_source=self._no_score)
         score, kind, found = None, None, self._no_score
-        if "relevance_score" in metadata or "score" in metadata:
+        if not metadata:
+            metadata = {}
+        elif not _without_score(metadata):
             score, kind, found = self._score(metadata)
+        if score is None and (state := getattr(item, "state", None)):
+            score, kind, found = self._score_in(state, (score, kind, found))
         return Candidate(
             chunk_id,
             _document_id(metadata, self._document_id_keys),
@@ -148,14 +159,14 @@ class _Translator:
         return Candidate(None)
 
     def _id(self, item: Any, metadata: Any) -> tuple[str | None, IdSource | None]:
-        """The id of a document whose `id` is not simply a text."""
-        text = _id_text(item.id)
-        if text:
-            return text, "framework"
+        """The configured key first: who names one has ids there that last longer than the framework's."""
         if self._id_key is not None and metadata:
             text = _id_text(metadata.get(self._id_key))
             if text:
                 return text, "metadata"
+        text = _id_text(item.id)
+        if text:
+            return text, "framework"
         content = item.page_content
         if not isinstance(content, str):
             self.flags.add("incomplete")
@@ -171,6 +182,14 @@ class _Translator:
                     return number, kind, where
                 self.flags.add("unreadable_score")
         return None, None, self._no_score
+
+    def _score_in(
+        self, state: Any, otherwise: tuple[float | None, ScoreKind | None, str | None]
+    ) -> tuple[float | None, ScoreKind | None, str | None]:
+        """What langchain-community's filters leave beside a document."""
+        value = state.get(_STATE) if isinstance(state, dict) else None
+        number = _number(value) if value is not None else None
+        return (number, "similarity", f"state.{_STATE}") if number is not None else otherwise
 
 
 def _id_text(value: Any) -> str | None:

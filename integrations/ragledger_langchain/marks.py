@@ -11,17 +11,47 @@ from typing import Any
 
 from langchain_core.runnables.config import var_child_runnable_config
 
-__all__ = ["LEDGER", "PREFIX", "WEIGHTS", "said_by", "said_for_call"]
+from ragledger.weights import canonical
+
+__all__ = ["LEDGER", "PREFIX", "SCORES", "WEIGHTS", "is_mark", "marks_for", "said_by", "said_for_call"]
 
 PREFIX = "ragledger."
 LEDGER = "ragledger.ledger"
 WEIGHTS = "ragledger.weights"
+SCORES = "ragledger.scores"
 
 _FIELDS = {
     PREFIX + name: name
     for name in ("surface", "session_id", "actor", "corpus", "index_version", "embedding_model")
 }
+_SAID = tuple([PREFIX + name for name in ("corpus", "surface", "index_version", "embedding_model")])
+_OBSERVED = frozenset({LEDGER, WEIGHTS, SCORES, *_SAID})
 _NOTHING: Mapping[str, Any] = {}
+
+
+def marks_for(
+    ledger: str,
+    weights: Mapping[str, Any] | None,
+    said: tuple[str | None, str | None, str | None, str | None],
+    *,
+    scores: bool = False,
+) -> dict[str, Any]:
+    """The keys that an observed thing carries; `said`: corpus, surface, index_version, embedding_model.
+
+    Raises TypeError when the weights cannot be kept.
+    """
+    keys = {
+        LEDGER: ledger,
+        WEIGHTS: canonical(weights) if weights is not None else None,
+        SCORES: scores or None,
+        **dict(zip(_SAID, said, strict=True)),
+    }
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+def is_mark(key: str) -> bool:
+    """Whether `observe` makes such a key: observing again replaces them all."""
+    return key in _OBSERVED
 
 
 def said_by(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,16 +10,15 @@ from langchain_core.retrievers import BaseRetriever
 from ragledger.drift import disabled
 from ragledger.errors import ConfigError
 from ragledger.registry import ledger_named
-from ragledger.weights import canonical
 
 from . import wrap
 from .installed import distinct
-from .marks import LEDGER, PREFIX, WEIGHTS
+from .marks import is_mark, marks_for
 
 if TYPE_CHECKING:
     from ragledger import Ledger
 
-__all__ = ["observe"]
+__all__ = ["check_named", "observe"]
 
 _R = TypeVar("_R", bound=BaseRetriever)
 
@@ -33,6 +32,7 @@ def observe(  # noqa: PLR0913  each keyword is a column of the row
     index_version: str | None = None,
     embedding_model: str | None = None,
     weights: Mapping[str, Any] | None = None,
+    scores: bool = False,
 ) -> _R:
     """Has every search of the retriever recorded in the ledger, and gives back the same retriever.
 
@@ -41,33 +41,32 @@ def observe(  # noqa: PLR0913  each keyword is a column of the row
 
     Args:
         weights: what shapes the ranking, where it cannot be read from the retriever; wins over what can.
+        scores: of a retriever of a vector store: keeps the scores that the store finds and the retriever drops, and
+            what fell below its threshold. Where a store's search does not go through its scored one, there are none.
 
     Raises:
-        TypeError: it is not a retriever, or the weights hold something other than numbers, short text and lists.
+        TypeError: it is not a retriever, or has no vector store and is asked for scores, or the weights hold something
+            other than numbers, short text and lists.
         ConfigError: the ledger is closed, or another one of its name hides it.
     """
     _check_retriever(retriever)
-    _check(ledger)
-    said = {
-        LEDGER: ledger.name,
-        PREFIX + "corpus": corpus,
-        PREFIX + "surface": surface,
-        PREFIX + "index_version": index_version,
-        PREFIX + "embedding_model": embedding_model,
-        WEIGHTS: canonical(weights) if weights is not None else None,
-    }
+    if scores and getattr(retriever, "vectorstore", None) is None:
+        raise TypeError(f"a {type(retriever).__name__} has no vector store whose scores could be kept")
+    check_named(ledger)
+    said = corpus, surface, index_version, embedding_model
+    marks = marks_for(ledger.name, weights, said, scores=scores)
     try:
-        _mark(retriever, said)
+        _mark(retriever, marks)
         wrap.wrap_for_marks(type(retriever))
     except Exception as fault:  # noqa: BLE001  LangChain has changed: the retriever works as without us
         disabled("LangChain", fault, ledger)
     return retriever
 
 
-def _mark(retriever: BaseRetriever, said: Mapping[str, Any]) -> None:
-    kept = {key: value for key, value in (retriever.metadata or {}).items() if key not in said}
+def _mark(retriever: BaseRetriever, marks: dict[str, Any]) -> None:
+    kept = {key: value for key, value in (retriever.metadata or {}).items() if not is_mark(key)}
     # Around pydantic: a frozen model takes a mark too, and a dict that is shared with another retriever stays as is.
-    retriever.__dict__["metadata"] = kept | {key: value for key, value in said.items() if value is not None}
+    retriever.__dict__["metadata"] = kept | marks
     retriever.__pydantic_fields_set__.add("metadata")
 
 
@@ -80,7 +79,7 @@ def _check_retriever(retriever: object) -> None:
         )
 
 
-def _check(ledger: Ledger) -> None:
+def check_named(ledger: Ledger) -> None:
     """A mark holds the ledger's name, nothing else: the name has to lead back to it."""
     named = ledger_named(ledger.name)
     if named is None or len(distinct((named, ledger))) > 1:

@@ -7,14 +7,17 @@ never does either, unless a ledger is strict.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import msgspec
+
 from ragledger import sanitise
 from ragledger.attempts import Asked
 from ragledger.extraction import Call, Reading
+from ragledger.model import Candidate, Returned
 from ragledger.observation import Observation, Opening, open_observation
 from ragledger.registry import ledger_named
 from ragledger.scope import entered, scope
@@ -22,7 +25,9 @@ from ragledger.weights import UNREADABLE, declared
 
 from . import extract
 from .installed import distinct, mark_of
-from .marks import LEDGER, WEIGHTS, said_by, said_for_call
+from .listening import Heard, listen_to
+from .marks import LEDGER, SCORES, WEIGHTS, said_by, said_for_call
+from .nesting import Admission, Members, fusion_for, items_of, tag_of
 from .places import asked_again, places
 from .weights import read
 
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 
     from .installed import State
 
-__all__ = ["Search", "begin"]
+__all__ = ["Search", "begin", "open_search", "search_around"]
 
 _logger = logging.getLogger(__name__)
 _EMBEDDING_CALLS = frozenset({"embed_query", "aembed_query"})
@@ -48,6 +53,7 @@ class _Opening(Opening, frozen=True, kw_only=True):
     instance: Any
     input: Any
     config: Any
+    search: Search
 
     def asked(self) -> Asked | None:
         """For attempts: the retriever, the query and the runs around it."""
@@ -59,54 +65,117 @@ class _Opening(Opening, frozen=True, kw_only=True):
 class Search:
     """The open searches of one call, one per ledger: nearly always one."""
 
-    __slots__ = ("_dense", "_observations", "_scope", "ended")
+    __slots__ = ("_scope", "below", "ended", "heard", "member", "observations", "reading", "retriever")
 
-    def __init__(self, within: AbstractContextManager[None] | None, dense: bool) -> None:  # noqa: FBT001  once a search
+    def __init__(self, retriever: Any, reading: Reading, within: AbstractContextManager[None] | None) -> None:
+        self.retriever = retriever
+        self.reading = reading
         self.ended = False
-        self._observations: list[Observation] = []
+        self.below: bool | None = None  # what the searches inside of this one said of dense retrieval
+        self.member: int | None = None  # of a search that fuses: which of its members this is
+        self.heard: Heard | None = None
+        self.observations: list[Observation] = []
         self._scope = within
-        self._dense = dense
 
     def open(self, ledger: Ledger, opening: Opening) -> None:
         """Starts the search in one more ledger."""
         observation = ledger.recorder.open(opening)
         if isinstance(observation, Observation):
-            self._observations.append(observation)
+            self.observations.append(observation)
+            if self.reading.members:
+                with ledger.guard("langchain.nesting"):
+                    observation.fusion = fusion_for(self.retriever, self.reading)
 
     def abandon(self) -> None:
         """Leaves nothing open, whatever happened (Ctrl-C, a fault under a strict ledger). Safe after the end."""
-        for observation in reversed(self._observations):
+        for observation in reversed(self.observations):
             observation.abandon()
         self._leave_scope()
+        self._let_go()
+        self.observations.clear()
 
     def finish(self, result: Any) -> None:
         """The retriever gave this to its caller."""
-        for observation in self._observations:
+        for observation in self.observations:
             observation.stop()
+        dense = True if self.reading.dense else self.below
         try:
-            for observation in reversed(self._observations):
-                if self._dense and observation.vector_available is None:
-                    observation.vector_available = True
-                _finish(observation, result)
+            for observation in reversed(self.observations):
+                if dense is not None and observation.vector_available is None:
+                    observation.vector_available = dense
+                self._finish(observation, result)
             self.ended = True
         finally:
             self._leave_scope()
+        if self.heard is not None or self.reading.members:
+            self._let_go()
+        self.observations.clear()  # its opening leads back here
 
     def fail(self, exc: BaseException) -> None:
         """The retriever raised, or was cancelled."""
-        for observation in self._observations:
+        for observation in self.observations:
             observation.stop()
-        failed_embedding = self._dense and _in_embedding(exc)
+        dense = self.below
+        if dense is None and self.reading.dense and _in_embedding(exc):
+            dense = False
         try:
-            for observation in reversed(self._observations):
-                if failed_embedding and observation.vector_available is None:
-                    observation.vector_available = False
+            for observation in reversed(self.observations):
+                if dense is not None and observation.vector_available is None:
+                    observation.vector_available = dense
+                if observation.parent is not None:
+                    _say_around(observation, observation.parent)
                 if observation.ledger.tells_text:
                     _tell(observation, ())
                 observation.fail(exc)
             self.ended = True
         finally:
             self._leave_scope()
+        if self.heard is not None or self.reading.members:
+            self._let_go()
+        self.observations.clear()  # its opening leads back here
+        self.observations.clear()
+
+    def _finish(self, observation: Observation, result: Any) -> None:
+        returned = None  # what cannot be read is unknown, not empty
+        try:
+            returned = extract.read(result, observation)
+            if observation.ledger.tells_text:
+                _tell(observation, result)
+            if observation.parent is not None or observation.fusion is not None or self.heard is not None:
+                with observation.ledger.guard("langchain.nesting"):
+                    returned = self._hand_over(observation, result, returned)
+        except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+            observation.ledger.guard.take("langchain.extract", fault)
+        finally:
+            observation.finish(returned)
+
+    def _hand_over(
+        self, observation: Observation, result: Any, returned: list[Candidate] | Returned | None
+    ) -> list[Candidate] | Returned | None:
+        """What members answered into this search, and this answer to the search around it."""
+        heard, fusion, parent = self.heard, observation.fusion, observation.parent
+        if parent is not None:
+            _say_around(observation, parent)
+        if heard is not None and not observation.scored:
+            observation.candidates(*heard.candidates(observation, returned))
+        if isinstance(fusion, Members) and not observation.scored:
+            if isinstance(fusion, Admission) and (items := items_of(result, returned)) is not None:
+                returned = fusion.identified(items)
+            if (items := items_of(result, returned)) is not None and (found := fusion.candidates(items)):
+                observation.candidates(*found)
+        around = parent.fusion if parent is not None else None
+        if isinstance(around, Members) and (items := items_of(result, returned)) is not None:
+            scores = {item.chunk_id: item.score for item in observation.scored}
+            around.answer(
+                self.retriever, self.member, _with_scores(items, scored=scores) if scores else items
+            )
+        return returned
+
+    def _let_go(self) -> None:
+        """Drops texts that items were matched by."""
+        self.heard = None
+        for observation in self.observations:
+            observation.fusion = None
 
     def _leave_scope(self) -> None:
         if self._scope is not None:
@@ -114,16 +183,21 @@ class Search:
             within.__exit__(None, None, None)
 
 
-def _finish(observation: Observation, result: Any) -> None:
-    returned = None  # what cannot be read is unknown, not empty
-    try:
-        returned = extract.read(result, observation)
-        if observation.ledger.tells_text:
-            _tell(observation, result)
-    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
-        observation.ledger.guard.take("langchain.extract", fault)
-    finally:
-        observation.finish(returned)
+def _say_around(observation: Observation, parent: Observation) -> None:
+    """A dense answer in here is one of the search around it; a failed embedding is, when none answers."""
+    answer = observation.vector_available
+    if answer is not None and type(parent.opening) is _Opening:
+        around = parent.opening.search
+        around.below = around.below or answer
+
+
+def _with_scores(
+    items: Iterator[tuple[Any, Candidate]], *, scored: Mapping[str | None, float | None]
+) -> Iterator[tuple[Any, Candidate]]:
+    """The scores that the search itself did not return with its items."""
+    for item, candidate in items:
+        score = scored.get(candidate.chunk_id) if candidate.score is None else candidate.score
+        yield item, msgspec.structs.replace(candidate, score=score)
 
 
 def _tell(observation: Observation, result: Any) -> None:
@@ -168,10 +242,15 @@ def begin(
     try:
         config = args[1] if len(args) > 1 else kwargs.get("config")
         call = Call(_own_arguments(kwargs), name == "ainvoke") if kwargs else _PLAIN_CALLS[name]
-        return _open(ledgers, retriever, asked, call, marks, config)
+        reading = _read(ledgers[0], retriever, call, marks)
+        run_id = _run_id(kwargs["run_id"]) if "run_id" in kwargs else None
+        search = open_search(ledgers, retriever, asked, reading, marks, said_for_call(config), run_id, config)
+        if search.observations and search.observations[0].parent is not None:
+            search.member = tag_of(config)
     except Exception as fault:  # noqa: BLE001  the same
         ledgers[0].guard.take("langchain.begin", fault)
-    return None
+        return None
+    return search
 
 
 def _observers(
@@ -190,6 +269,13 @@ def _observers(
         if type(opening) is _Opening and opening.instance is retriever and opening.input is asked:
             return ()
     return ledgers
+
+
+def search_around() -> Search | None:
+    """The innermost open search of ours; None when it is somebody else's, or there is none."""
+    enclosing = open_observation()
+    opening = enclosing.opening if enclosing is not None else None
+    return opening.search if type(opening) is _Opening else None
 
 
 def _marks(retriever: Any) -> Mapping[str, Any]:
@@ -229,33 +315,38 @@ def _warn_once(name: str) -> None:
         )
 
 
-def _open(
+def open_search(  # noqa: PLR0913  the parts of one call
     ledgers: tuple[Ledger, ...],
     retriever: Any,
     asked: Any,
-    call: Call,
+    reading: Reading,
     marks: Mapping[str, Any],
-    config: Any,
+    said: Mapping[str, Any],
+    run_id: str | None = None,
+    config: Any = None,
 ) -> Search:
-    reading = _read(ledgers[0], retriever, call, marks)
-    said = said_for_call(config)
+    """Opens the searches of a call, one per ledger."""
+    # What the config of a call says holds for everything below it, as `ragledger.context` does.
+    within = entered(dict(said)) if said else None
+    search = Search(retriever, reading, within)
     opening = _Opening(
         framework="langchain",
         retriever=type(retriever).__name__,
         weights=reading.weights,
         top_k=reading.top_k,
         said={**said_by(marks), **said} if marks else said,
-        external_run_id=_run_id(call.kwargs["run_id"]) if "run_id" in call.kwargs else None,
+        external_run_id=run_id,
         instance=retriever,
         input=asked,
         config=config,
+        search=search,
     )
-    # What the config of a call says holds for everything below it, as `ragledger.context` does.
-    within = entered(dict(said)) if said else None
     if within is not None:
         within.__enter__()
-    search = Search(within, dense=bool(reading.dense))
     try:
+        if reading.score_kind is not None or SCORES in marks:
+            with ledgers[0].guard("langchain.scores"):
+                search.heard = listen_to(retriever)
         for ledger in ledgers:
             search.open(ledger, opening)
     except BaseException:

@@ -9,7 +9,7 @@ from ragledger.drift import disabled
 if TYPE_CHECKING:
     from ragledger import Ledger
 
-__all__ = ["because_of", "install", "observe"]
+__all__ = ["because_of", "install", "observe", "observe_store"]
 
 _R = TypeVar("_R")
 _faults: list[Exception] = []
@@ -24,6 +24,12 @@ def observe(retriever: _R, ledger: Ledger, **_: Any) -> _R:
     """Gives back the retriever as it is."""
     disabled("LangChain", _faults[-1], ledger)
     return retriever
+
+
+def observe_store(store: _R, ledger: Ledger, **_: Any) -> _R:
+    """Gives back the store as it is."""
+    disabled("LangChain", _faults[-1], ledger)
+    return store
 
 
 def install(cls: type | None = None) -> None:

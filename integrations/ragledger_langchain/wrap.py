@@ -17,7 +17,7 @@ from langchain_core.retrievers import BaseRetriever
 from ragledger.drift import disabled
 from ragledger.extraction import load_entry_points
 
-from . import recording
+from . import listening, recording
 from .installed import MARK, Mark, State, distinct, known_state, mark_of
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def watched_by() -> tuple[Ledger, ...]:
 def uninstall() -> None:
     """Puts the classes back as they were. A wrapper that another library has wrapped stays, and passes through."""
     with _lock:
+        listening.unlisten()
         for cls in _classes(BaseRetriever):
             for name in (*_METHODS, "__init_subclass__"):
                 mark = _own_mark(cls, name)

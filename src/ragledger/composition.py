@@ -123,7 +123,8 @@ def _as_it_is(returned: Returned, caps: Caps) -> Composed | None:
             return None
     except Exception:  # noqa: BLE001  a foreign value may raise anything; the careful way meets it again
         return None
-    top = (min(scores) if returned.score_kind == "distance" else max(scores)) if scores else None
+    kind = returned.score_kind
+    top = (min(scores) if kind == "distance" else max(scores)) if scores and kind != "none" else None
     return Composed(returned if count else (), count, count, top, top, None, tuple(enumerate(ids, 1)))
 
 
@@ -277,8 +278,8 @@ def _score_kind(item: Candidate, detail: Candidate, flags: set[str]) -> ScoreKin
 
 
 def _best(hits: list[HitRecord]) -> float | None:
-    """The best score: of distances, the smallest."""
-    scored = [hit for hit in hits if hit.score is not None]
+    """The best score: of distances, the smallest. Of numbers of no known kind nobody knows which is better."""
+    scored = [hit for hit in hits if hit.score is not None and hit.score_kind != "none"]
     if not scored:
         return None
     scores = [hit.score for hit in scored if hit.score is not None]

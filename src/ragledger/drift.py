@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["disabled"]
 
 _logger = logging.getLogger(__name__)
-_said: set[tuple[str, str]] = set()
+_said: set[str] = set()
 
 
 def disabled(framework: str, fault: Exception, ledger: Ledger | None = None) -> None:
@@ -26,8 +26,9 @@ def disabled(framework: str, fault: Exception, ledger: Ledger | None = None) -> 
         faults = each.guard.faults
         faults["adapter_disabled"] = faults.get("adapter_disabled", 0) + 1
     what = _said_by(fault)
-    if isinstance(fault, RagledgerError) or (framework, what) not in _said:
-        _said.add((framework, what))
+    if isinstance(fault, RagledgerError) or framework not in _said:
+        if not isinstance(fault, RagledgerError):
+            _said.add(framework)
         _logger.warning("ragledger: %s is not observed (%s)", framework, what)
 
 

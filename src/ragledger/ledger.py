@@ -35,9 +35,9 @@ class Ledger:
         self.name = name
         self.guard = parts.guard
         self.recorder = parts.recorder_for(self)
-        self.chunk_id_key: str | None = None
-        self.document_id_keys: tuple[str, ...] = ("document_id", "doc_id", "source_id")
-        self.source_kind_key: str | None = None
+        self.chunk_id_key = settings.chunk_id_key
+        self.document_id_keys = settings.document_id_keys
+        self.source_kind_key = settings.source_kind_key
         self._parts = parts
         self._key = parts.key
         self.tells_text: bool = parts.narrator.wants_text

@@ -24,6 +24,9 @@ ENVIRONMENT: dict[str, str] = {
     "RAGLEDGER_WRITE": "write: `journal` (default), or `direct`: the table takes each record while the caller waits, 250 ms at most",
     "RAGLEDGER_JOURNAL_FSYNC": "journal_fsync: `none` (default), `batch` or `always`; see docs/operations.md",
     "RAGLEDGER_SHIP": "ship: `thread` (default) or `sidecar` (`ragledger ship --follow` does it)",
+    "RAGLEDGER_CHUNK_ID_KEY": "chunk_id_key: the metadata key that holds a chunk's own id; wins over the framework's id",
+    "RAGLEDGER_DOCUMENT_ID_KEYS": "document_id_keys: metadata keys that may name a chunk's document, the first found counts (default document_id,doc_id,source_id)",
+    "RAGLEDGER_SOURCE_KIND_KEY": "source_kind_key: the metadata key that says what kind of source a chunk is from",
     "RAGLEDGER_STRICT": "strict: 1 re-raises our own faults; for tests",
     "RAGLEDGER_SPAN_DOCUMENT_IDS": "span_document_ids: 1 puts ids and scores of the first 20 hits on spans (default 0)",
     "RAGLEDGER_SPAN_QUERY_TEXT": "span_query_text: 1 puts the query on spans; needs a second switch, see docs/privacy.md",
@@ -54,6 +57,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ship: Literal["thread", "sidecar"] = "thread"
     strict: bool = False
     key: bytes | None = None
+    chunk_id_key: str | None = None
+    document_id_keys: tuple[str, ...] = ("document_id", "doc_id", "source_id")
+    source_kind_key: str | None = None
     max_candidates: int = 50
     max_admitted: int = 1000
     vote_deadline_h: float = 24.0
@@ -127,6 +133,8 @@ _TEXTS = {
     "RAGLEDGER_JOURNAL_FSYNC": "journal_fsync",
     "RAGLEDGER_SHIP": "ship",
     "RAGLEDGER_KEY": "key",
+    "RAGLEDGER_CHUNK_ID_KEY": "chunk_id_key",
+    "RAGLEDGER_SOURCE_KIND_KEY": "source_kind_key",
     "RAGLEDGER_PUSH": "push",
 }
 _SWITCHES = {
@@ -149,6 +157,14 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
         if not text.isdecimal():
             raise ConfigError("RAGLEDGER_JOURNAL_CAP_MB must be a whole number of megabytes")
         values["journal_cap_mb"] = int(text)
+    if text := environ.get("RAGLEDGER_DOCUMENT_ID_KEYS"):
+        values["document_id_keys"] = tuple([key for part in text.split(",") if (key := part.strip())])
+    values |= _switches(environ)
+    return values
+
+
+def _switches(environ: Mapping[str, str]) -> dict[str, bool]:
+    values = {}
     for name, field in _SWITCHES.items():
         if text := environ.get(name):
             if text not in {"0", "1"}:

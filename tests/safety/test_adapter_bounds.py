@@ -16,7 +16,7 @@ from llama_index.core.callbacks import CallbackManager
 from ragledger import extraction
 from ragledger.testing import memory_ledger
 from ragledger_langchain import observe, recording
-from ragledger_langchain import weights as langchain_weights
+from ragledger_langchain.weights import vector_store as langchain_weights
 from ragledger_llama_index import LedgerCallbackHandler
 from ragledger_llama_index.hooks import hooks
 

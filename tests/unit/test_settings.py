@@ -21,11 +21,31 @@ FULL = {
     "RAGLEDGER_SHIP": "sidecar",
     "RAGLEDGER_STRICT": "1",
     "RAGLEDGER_KEY": "k" * 32,
+    "RAGLEDGER_CHUNK_ID_KEY": "chunk",
+    "RAGLEDGER_DOCUMENT_ID_KEYS": "page, source",
+    "RAGLEDGER_SOURCE_KIND_KEY": "kind",
 }
 
 
 def from_env(environ: dict[str, str] | None = None, **given: Any) -> Settings:
     return Settings.from_env({"RAGLEDGER_DSN": DSN} | (environ or {}), **given)
+
+
+def test_the_keys_of_ids_are_settings_and_arguments_of_open():
+    found = from_env(FULL)
+    assert (found.chunk_id_key, found.document_id_keys, found.source_kind_key) == (
+        "chunk",
+        ("page", "source"),
+        "kind",
+    )
+    ledger = ragledger.open(
+        DSN, ship="sidecar", chunk_id_key="own", document_id_keys=("d",), source_kind_key="k"
+    )
+    try:
+        assert (ledger.chunk_id_key, ledger.document_id_keys, ledger.source_kind_key) == ("own", ("d",), "k")
+    finally:
+        ledger.close()
+    assert from_env().document_id_keys == ("document_id", "doc_id", "source_id")
 
 
 def test_the_defaults():

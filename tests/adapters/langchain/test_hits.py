@@ -37,6 +37,13 @@ from ragledger_langchain import observe
         ({"score": math.nan}, None, "none", "metadata.score", ["nonfinite_score"]),
         ({"score": np.float64("inf")}, None, "none", "metadata.score", ["nonfinite_score"]),
         ({"score": None}, None, "none", "unavailable", []),
+        ({"_score": 12.5}, 12.5, "similarity", "metadata._score", []),
+        ({"_score": np.float32(0.5), "score": None}, 0.5, "similarity", "metadata._score", []),
+        ({"distance": 0.2}, 0.2, "distance", "metadata.distance", []),
+        ({"distance": 0.0}, 0.0, "distance", "metadata.distance", []),
+        ({"distance": 0.2, "relevance_score": 0.8}, 0.8, "rerank", "metadata.relevance_score", []),
+        ({"distance": "far"}, None, "none", "unavailable", ["unreadable_score"]),
+        ({"distance": math.inf}, None, "none", "metadata.distance", ["nonfinite_score"]),
         ({}, None, "none", "unavailable", []),
     ],
 )
@@ -133,7 +140,7 @@ def test_ids_come_from_the_configured_keys(ledger: Ledger, table: Table) -> None
     hits = table.hits()
     assert [(hit["chunk_id"], hit["chunk_id_source"]) for hit in hits[:2]] == [
         ("m1", "metadata"),
-        ("own", "framework"),
+        ("m2", "metadata"),  # the configured key wins, as in LlamaIndex
     ]
     assert (hits[2]["chunk_id_source"], hits[3]["chunk_id"]) == ("derived", "12")
     assert [(hit["document_id"], hit["source_kind"]) for hit in hits] == [
@@ -144,16 +151,29 @@ def test_ids_come_from_the_configured_keys(ledger: Ledger, table: Table) -> None
     ]
 
 
-def test_d16_a_compressor_that_loses_ids_leaves_derived_ones(ledger: Ledger, table: Table) -> None:
+def test_d16_a_compressor_that_loses_ids_leaves_the_base_s_or_derived_ones(
+    ledger: Ledger, table: Table
+) -> None:
     classic = pytest.importorskip("langchain_classic.retrievers")
-    retriever = classic.ContextualCompressionRetriever(
-        base_compressor=Forgetful(), base_retriever=vector_store().as_retriever()
+
+    def searched(base: Any) -> list[tuple[str, str, bool]]:
+        retriever = classic.ContextualCompressionRetriever(base_compressor=Forgetful(), base_retriever=base)
+        assert {item.id for item in observe(retriever, ledger).invoke("q")} == {None}
+        root, _ = table.searches()[-2:]
+        return [(hit["chunk_id"], hit["chunk_id_source"], hit["admitted"]) for hit in table.hits(root)]
+
+    base = vector_store().as_retriever()
+    found = [item.id for item in base.invoke("q")]
+    assert searched(base) == [(each, "framework", place < 2) for place, each in enumerate(found)]
+    nameless = searched(
+        Listed(found=[document(None, "SECRET-A"), document("", "SECRET-B"), document(None, "c")])
     )
-    result = observe(retriever, ledger).invoke("q")
-    assert {item.id for item in result} == {None}
-    root, member = table.searches()
-    assert [hit["chunk_id_source"] for hit in table.hits(root)] == ["derived"] * 2
-    assert [hit["chunk_id_source"] for hit in table.hits(member)] == ["framework"] * 4
+    assert [(source, admitted) for _, source, admitted in nameless] == [
+        ("derived", True),
+        ("derived", True),
+        ("derived", False),
+    ]
+    assert "SECRET" not in str(nameless)
 
 
 def test_d18_a_chunk_returned_twice_is_one_hit_at_its_best_rank(ledger: Ledger, table: Table) -> None:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import langchain_core
 import pytest
+from adapters.ways.test_zero_code import NO_EXPORT
 
 pytest.importorskip("opentelemetry.instrumentation.auto_instrumentation")
 
 SITE = Path(langchain_core.__file__).parents[1]
-NO_EXPORT = dict.fromkeys(("OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER", "OTEL_LOGS_EXPORTER"), "none")
 ZERO_CODE = (str(Path(sys.executable).with_name("opentelemetry-instrument")),)
 
 

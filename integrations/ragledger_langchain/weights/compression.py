@@ -1,0 +1,106 @@
+"""`ContextualCompressionRetriever`: a base retriever, and the filter or reranker that decides what of it is returned."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ragledger.extraction import Call, Reading, extractor
+
+from .members import member_of
+from .settings import extracted, given, name_of, plain, split
+
+__all__ = ["COMPRESSORS"]
+
+
+class Compressor(NamedTuple):
+    """The fields of a compressor. Of `shown` a test shows on the real class that they change what comes back."""
+
+    shown: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    model: bool = False
+    """Whether a language model decides, which nothing here tells."""
+
+
+_CLASSIC = "langchain_classic.retrievers.document_compressors."
+_COMMUNITY = "langchain_community.document_compressors."
+_TRANSFORMERS = "langchain_community.document_transformers."
+_SERVICE = ("top_n", "model", "model_name")
+
+COMPRESSORS = {
+    f"{_CLASSIC}embeddings_filter.EmbeddingsFilter": Compressor(("k", "similarity_threshold")),
+    f"{_CLASSIC}cross_encoder_rerank.CrossEncoderReranker": Compressor(("top_n",)),
+    f"{_CLASSIC}cohere_rerank.CohereRerank": Compressor(fields=_SERVICE),
+    f"{_CLASSIC}listwise_rerank.LLMListwiseRerank": Compressor(fields=("top_n",), model=True),
+    f"{_CLASSIC}chain_filter.LLMChainFilter": Compressor(model=True),
+    f"{_CLASSIC}chain_extract.LLMChainExtractor": Compressor(model=True),
+    f"{_COMMUNITY}dashscope_rerank.DashScopeRerank": Compressor(fields=_SERVICE),
+    f"{_COMMUNITY}flashrank_rerank.FlashrankRerank": Compressor(fields=(*_SERVICE, "score_threshold")),
+    f"{_COMMUNITY}infinity_rerank.InfinityRerank": Compressor(fields=_SERVICE),
+    f"{_COMMUNITY}jina_rerank.JinaRerank": Compressor(fields=_SERVICE),
+    f"{_COMMUNITY}llmlingua_filter.LLMLinguaCompressor": Compressor(
+        fields=("target_token", "rank_method", "model_name")
+    ),
+    f"{_COMMUNITY}openvino_rerank.OpenVINOReranker": Compressor(fields=("top_n", "model_name_or_path")),
+    f"{_COMMUNITY}rankllm_rerank.RankLLMRerank": Compressor(fields=_SERVICE, model=True),
+    f"{_COMMUNITY}volcengine_rerank.VolcengineRerank": Compressor(fields=_SERVICE),
+    f"{_TRANSFORMERS}embeddings_redundant_filter.EmbeddingsRedundantFilter": Compressor(
+        ("similarity_threshold",)
+    ),
+    f"{_TRANSFORMERS}embeddings_redundant_filter.EmbeddingsClusteringFilter": Compressor(
+        ("num_clusters", "num_closest", "sorted", "remove_duplicates"), ("random_state",)
+    ),
+    f"{_TRANSFORMERS}long_context_reorder.LongContextReorder": Compressor(),
+}
+_PIPELINE = f"{_CLASSIC}base.DocumentCompressorPipeline"
+_RANKING = frozenset({"compressor", "members", "member_settings"})
+
+
+@extractor(
+    "langchain_classic.retrievers.contextual_compression.ContextualCompressionRetriever",
+    "langchain.retrievers.contextual_compression.ContextualCompressionRetriever",
+)
+def _compression(retriever: Any, call: Call) -> Reading:
+    """Per-call arguments reach the base."""
+    base = member_of(retriever.base_retriever, call, call.kwargs)
+    shared: dict[str, Any] = {"members": [base.name], "member_settings": [base.settings]}
+    unknown = [] if base.settings is not None else ["member_1"]
+    configured, effective = _compressors(retriever.base_compressor, unknown)
+    return extracted(
+        "langchain.ContextualCompressionRetriever/1",
+        {**shared, "compressor": configured},
+        {**shared, "compressor": effective},
+        _RANKING,
+        unknown=unknown,
+        members=(retriever.base_retriever,),
+    )
+
+
+def _compressors(compressor: Any, unknown: list[str]) -> tuple[list[Any], list[Any]]:
+    """One after the other as they work: what is set on them, and what of it takes effect."""
+    steps = compressor.transformers if name_of(type(compressor)) == _PIPELINE else [compressor]
+    configured, effective = [], []
+    for step in steps:
+        kind = type(step)
+        known = next((COMPRESSORS[name] for name in map(name_of, kind.__mro__) if name in COMPRESSORS), None)
+        told, shown = {"class": kind.__name__}, {"class": kind.__name__}
+        if known is None:
+            unknown.append(f"compressor.{kind.__name__}")
+        else:
+            told |= _fields(step, (*known.shown, *known.fields), unknown)
+            shown |= {name: told[name] for name in known.shown if name in told}
+            unknown.extend([f"compressor.{name}" for name in known.fields if name in told])
+            if known.model:
+                unknown.append("compressor.llm")
+        configured.append(told)
+        effective.append(shown)
+    return configured, effective
+
+
+def _fields(step: Any, names: tuple[str, ...], unknown: list[str]) -> dict[str, Any]:
+    found, unread = split(given(step, names))
+    unknown.extend([f"compressor.{name}" for name in unread])
+    model = getattr(step, "model", None)  # a cross-encoder is an object that may say its model's name
+    if "model" not in found and (named := plain(getattr(model, "model_name", None))) is not None:
+        found["model"] = named
+        unknown.append("compressor.model")
+    return found

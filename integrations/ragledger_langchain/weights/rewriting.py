@@ -1,0 +1,39 @@
+"""Retrievers that have a model rewrite the question and hand it to another: `MultiQueryRetriever`, `RePhraseQueryRetriever`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ragledger.extraction import Call, Reading, extractor
+
+from .members import member_of
+from .settings import extracted
+
+__all__: list[str] = []
+
+_RANKING = frozenset({"include_original", "members", "member_settings"})
+
+
+@extractor(
+    "langchain_classic.retrievers.multi_query.MultiQueryRetriever",
+    "langchain.retrievers.multi_query.MultiQueryRetriever",
+)
+def _multi_query(retriever: Any, call: Call) -> Reading:
+    """What several questions find, each document once. Which questions, the model says."""
+    settings = {"include_original": bool(retriever.include_original)}
+    return _around("langchain.MultiQueryRetriever/1", settings, retriever.retriever, call)
+
+
+@extractor(
+    "langchain_classic.retrievers.re_phraser.RePhraseQueryRetriever",
+    "langchain.retrievers.re_phraser.RePhraseQueryRetriever",
+)
+def _re_phrase(retriever: Any, call: Call) -> Reading:
+    return _around("langchain.RePhraseQueryRetriever/1", {}, retriever.retriever, call)
+
+
+def _around(name: str, settings: dict[str, Any], inner: Any, call: Call) -> Reading:
+    member = member_of(inner, call)
+    settings |= {"members": [member.name], "member_settings": [member.settings]}
+    unknown = ["llm_chain"] if member.settings is not None else ["llm_chain", "member_1"]
+    return extracted(name, settings, settings, _RANKING, unknown=unknown)
