@@ -14,13 +14,15 @@ if any(
 try:
     from .handler import LedgerCallbackHandler
     from .instrumentor import LlamaIndexInstrumentor
+    from .store import observe_store
 except Exception as fault:  # noqa: BLE001  a framework that has changed must not break an application's import
     from .unavailable import (  # type: ignore[assignment]
         LedgerCallbackHandler,
         LlamaIndexInstrumentor,
         because_of,
+        observe_store,
     )
 
     because_of(fault)
 
-__all__ = ["LedgerCallbackHandler", "LlamaIndexInstrumentor"]
+__all__ = ["LedgerCallbackHandler", "LlamaIndexInstrumentor", "observe_store"]

@@ -12,10 +12,11 @@ from uuid import UUID
 
 from llama_index.core.schema import NodeRelationship
 
-from ragledger.model import Candidate, IdSource, Returned, ScoreKind
+from ragledger.model import Candidate, IdSource, Returned
 
 if TYPE_CHECKING:
     from ragledger import Ledger
+    from ragledger.extraction import Reading
     from ragledger.observation import Observation
 
 __all__ = ["read"]
@@ -25,7 +26,7 @@ _UNREADABLE = Candidate(None, score_source="unreadable")
 
 
 def read(
-    result: Any, observation: Observation, score_kind: ScoreKind | None
+    result: Any, observation: Observation, reading: Reading
 ) -> tuple[list[Candidate] | Returned | None, bool]:
     """What the caller gets, in its order, and whether all of it could be read.
 
@@ -36,7 +37,7 @@ def read(
         return None, False
     ledger: Ledger = observation.ledger
     # Where the retriever's own code has handed scores over, "unavailable" would be false.
-    reader = _Reader(ledger, score_kind, None if observation.scored else "unavailable")
+    reader = _Reader(ledger, reading, None if observation.scored else "unavailable")
     if (usual := reader.usual(result)) is not None:
         return usual, True
     complete = True
@@ -59,15 +60,17 @@ class _Reader:
         "_ledger",
         "_no_score",
         "_score_kind",
+        "_signal",
         "_source_kind_key",
     )
 
-    def __init__(self, ledger: Ledger, score_kind: ScoreKind | None, no_score: str | None) -> None:
+    def __init__(self, ledger: Ledger, reading: Reading, no_score: str | None) -> None:
         self._ledger = ledger
         self._chunk_id_key = ledger.chunk_id_key
         self._document_id_keys = ledger.document_id_keys
         self._source_kind_key = ledger.source_kind_key
-        self._score_kind = score_kind
+        self._score_kind = reading.score_kind
+        self._signal = reading.signal
         self._no_score = no_score
 
     def usual(self, result: Any) -> Returned | None:
@@ -94,6 +97,7 @@ class _Reader:
             source_kinds=sources,
             score_kind=self._score_kind if scored else None,
             score_source="node.score" if scored else self._no_score,
+            signal=self._signal if scored else None,
         )
 
     def candidate(self, item: Any) -> Candidate:
@@ -107,6 +111,8 @@ class _Reader:
             chunk_id,
             self._document_id(node),
             score=score,
+            vector=score if self._signal == "vector" else None,
+            lexical=score if self._signal == "lexical" else None,
             score_kind=self._score_kind if score is not None else None,
             score_source="node.score" if score is not None else self._no_score,
             chunk_id_source=id_source,

@@ -72,6 +72,13 @@ class _Opener(_Handler):
                     _detach(search)
             except Exception as fault:  # noqa: BLE001  the dispatcher would swallow it without a word
                 found.searches.guard.take("llama_index.enter", fault)
+        else:
+            prompts = found.searches.prompts
+            if parent_id in prompts.open:
+                with found.searches.guard("llama_index.enter"):
+                    prompts.child_entered(id_, parent_id, instance, bound_args.arguments)
+            if prompts.is_engine(instance):
+                prompts.enter(id_, instance)
 
     def span_exit(
         self, id_: str, bound_args: Any, instance: Any | None = None, result: Any | None = None, **kwargs: Any
@@ -107,6 +114,8 @@ class _Closer(_Handler):
         self, id_: str, bound_args: Any, instance: Any | None = None, result: Any | None = None, **kwargs: Any
     ) -> None:
         found = self.hooks
+        if found.searches.prompts.open:
+            _leave_prompt(found, id_, result, came_back=True)
         try:
             if id_ in found.searches.open:
                 found.searches.exit(id_, result)
@@ -125,6 +134,8 @@ class _Closer(_Handler):
         **kwargs: Any,
     ) -> None:
         found = self.hooks
+        if found.searches.prompts.open:
+            _leave_prompt(found, id_, None, came_back=False)
         if id_ in found.searches.open:
             with found.searches.guard("llama_index.exit"):
                 found.searches.drop(id_, err if err is not None else RuntimeError())
@@ -167,6 +178,8 @@ class Hooks:
             return
         with self._lock:
             if not self._wanted:
+                self.searches.prompts.clear()
+                self.searches.legs.release()
                 root = self._root
                 root.span_handlers = [handler for handler in root.span_handlers if not self._is_ours(handler)]
 
@@ -216,6 +229,16 @@ def _check_dispatcher() -> None:
         ours = set(inspect.signature(getattr(_Opener, method)).parameters)
         if not theirs <= ours:
             raise TypeError(f"{method} takes {', '.join(sorted(theirs))}")
+
+
+def _leave_prompt(found: Hooks, span_id: str, result: Any, *, came_back: bool) -> None:
+    prompts = found.searches.prompts
+    if span_id in prompts.processing:
+        with found.searches.guard("llama_index.exit"):
+            prompts.processed(span_id, result)
+    if span_id in prompts.open:
+        with found.searches.guard("llama_index.exit"):
+            prompts.exit(span_id, came_back=came_back)
 
 
 def _detach(search: Search) -> None:

@@ -16,9 +16,13 @@ from ragledger.model import Candidate, Returned
 from ragledger.observation import Observation, Opening, open_observation
 from ragledger.weights import UNREADABLE
 
-from . import extract, weights
+from . import extract, nesting, weights
+from .delivery import Prompts
+from .legs import Legs
 from .marks import Mark, own_marks, said_with_tags
+from .nesting import Seat
 from .places import places
+from .postprocessors import with_postprocessors
 
 if TYPE_CHECKING:
     from ragledger import Ledger
@@ -44,7 +48,16 @@ class _Opening(Opening, frozen=True, kw_only=True):
 class Search:
     """One call of a retriever, as it is being recorded."""
 
-    __slots__ = ("dense_answered", "embedding_failed", "instance", "observations", "query", "reading")
+    __slots__ = (
+        "dense_answered",
+        "embedding_failed",
+        "instance",
+        "observations",
+        "parent_span_id",
+        "query",
+        "reading",
+        "seats",
+    )
 
     def __init__(self, instance: Any, query: Any) -> None:
         self.instance = instance
@@ -53,6 +66,8 @@ class Search:
         self.reading = UNREAD
         self.embedding_failed = False
         self.dense_answered = False
+        self.parent_span_id: str | None = None
+        self.seats: list[Seat] = []  # of a member of retrievers that fuse
 
 
 class Searches:
@@ -62,6 +77,8 @@ class Searches:
         self.guard = Guard()  # for what happens before a ledger is known
         self.fallback: Callable[[], Ledger | None] | None = None
         self.open: dict[str, Search] = {}
+        self.prompts = Prompts()
+        self.legs = Legs()
         self._of: dict[Observation, Search] = {}
         self._failing: set[Search] = set()
 
@@ -84,11 +101,8 @@ class Searches:
         if not marks:
             return None
         search = Search(instance, query)
-        try:
-            search.reading = weights.read(instance)
-        except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
-            search.reading = _UNREADABLE
-            marks[0].ledger.guard.take("llama_index.weights", fault)
+        search.parent_span_id = parent_span_id
+        search.reading = self._read(instance, parent_span_id, marks[0].ledger)
         self.open[span_id] = search
         for mark in marks:
             observation = mark.ledger.recorder.open(
@@ -104,6 +118,10 @@ class Searches:
             if isinstance(observation, Observation):
                 search.observations.append(observation)
                 self._of[observation] = search
+                if observation.parent is not None or search.reading.members:
+                    nesting.begin(search.seats, instance, observation, (search.reading, query))
+        if search.reading.dense and search.reading.signal is None:
+            self.legs.collect(instance, search.reading, search.observations)
         return search
 
     def restart(self, span_id: str) -> None:
@@ -135,15 +153,20 @@ class Searches:
             returned: list[Candidate] | Returned | None = None
             complete = False
             try:
-                returned, complete = extract.read(result, observation, reading.score_kind)
+                returned, complete = extract.read(result, observation, reading)
+                if returned is not None:
+                    self._tell_signals(search, observation, result, returned)
             except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
                 observation.ledger.guard.take("llama_index.extract", fault)
             finally:
                 if not complete:
                     observation.flag("incomplete")
+                self.legs.forget(observation)
                 if observation.ledger.tells_text:
                     _tell(observation, search.query, result)
                 observation.finish(returned)
+            if search.parent_span_id is not None and observation.depth == 0 and returned is not None:
+                self.prompts.searched(search.parent_span_id, observation, result, returned)
 
     def drop(self, span_id: str, fault: BaseException) -> None:
         """The call raised, or was cancelled."""
@@ -152,6 +175,7 @@ class Searches:
             return
         for observation in search.observations:
             self._say_vector(observation, search)
+            self.legs.forget(observation)
             if observation.ledger.tells_text:
                 _tell(observation, search.query, ())
             observation.fail(fault)
@@ -168,6 +192,24 @@ class Searches:
         if self._failing and (search := self._enclosing()) is not None:
             search.embedding_failed = False
             self._failing.discard(search)
+
+    def _read(self, instance: Any, parent_span_id: str | None, ledger: Ledger) -> Reading:
+        try:
+            reading = weights.read(instance)
+            if self.prompts.open and (applied := self.prompts.postprocessors_of(parent_span_id)):
+                return reading._replace(weights=with_postprocessors(reading.weights, applied))
+            return reading  # noqa: TRY300  the usual end
+        except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+            ledger.guard.take("llama_index.weights", fault)
+            return _UNREADABLE
+
+    def _tell_signals(
+        self, search: Search, observation: Observation, result: Any, returned: list[Candidate] | Returned
+    ) -> None:
+        if search.seats or observation.fusion is not None:
+            nesting.end(search.seats, observation, result, returned)
+        if search.reading.dense and search.reading.signal is None:
+            self.legs.tell(observation, result, returned)
 
     def _marks(self, instance: Any) -> list[Mark]:
         try:
@@ -218,6 +260,7 @@ class Searches:
     def _abandon(self, search: Search) -> None:
         """A plain function gave back a coroutine: the search has not begun. Its own span records it when it runs."""
         for observation in search.observations:
+            self.legs.forget(observation)
             observation.abandon()
             observation.ledger.guard.count("llama_index.unawaited")
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragledger.drift import disabled
 
 if TYPE_CHECKING:
     from ragledger import Ledger
 
-__all__ = ["LedgerCallbackHandler", "LlamaIndexInstrumentor", "because_of"]
+__all__ = ["LedgerCallbackHandler", "LlamaIndexInstrumentor", "because_of", "observe_store"]
+
+_S = TypeVar("_S")
 
 _faults: list[Exception] = []
 
@@ -17,6 +19,12 @@ _faults: list[Exception] = []
 def because_of(fault: Exception) -> None:
     """Why; said when somebody wants the adapter, and not at import."""
     _faults.append(fault.with_traceback(None))
+
+
+def observe_store(store: _S, ledger: Ledger, **_: Any) -> _S:
+    """Gives back the store as it is."""
+    disabled("LlamaIndex", _faults[-1], ledger)
+    return store
 
 
 class LedgerCallbackHandler:

@@ -303,9 +303,21 @@ def _signals(hits: list[HitRecord]) -> dict[str, SignalRange] | None:
             max=max(known, default=None),
             count=counts[name],
             complete=counts[name] == len(hits),
+            **_spread(known),
         )
         for name, known in scores.items()
     }
+
+
+def _spread(scores: list[float]) -> dict[str, float]:
+    if not scores:
+        return {}
+    try:
+        mean = math.fsum(scores) / len(scores)
+        deviation = math.hypot(*(score - mean for score in scores)) / math.sqrt(len(scores))
+    except OverflowError:
+        return {}
+    return {"mean": mean, "deviation": deviation} if math.isfinite(deviation) else {}
 
 
 def _said_of(hit: HitRecord) -> Iterator[tuple[str, float | None, int | None]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from .model import ScoreKind
@@ -46,8 +46,8 @@ class Reading(NamedTuple):
 
     `score_kind` says what the scores of its items are, where it has any, and `signal` which of the two usual
     signals they are, where they are one. `dense`: an answer means that dense retrieval answered; None when that is
-    not known. `members` are the retrievers whose answers it fuses, in the
-    order of their weights.
+    not known. `members` are the retrievers whose answers it fuses, in the order of their weights, and `key` by what
+    it matches their items.
     """
 
     weights: Weights = UNKNOWN
@@ -56,6 +56,7 @@ class Reading(NamedTuple):
     signal: Literal["vector", "lexical"] | None = None
     dense: bool | None = None
     members: Sequence[object] = ()
+    key: Callable[[Any], Hashable] | None = None
 
 
 Extractor: TypeAlias = Callable[[Any, Call], Reading]

@@ -36,6 +36,10 @@ def member_names(members: Sequence[object]) -> list[str]:
 class Fusion:
     """The members of one open search and their answers so far.
 
+    A member that is asked several queries has a signal for each: `VectorIndexRetriever` for the first query of the
+    search, `VectorIndexRetriever@2` for the second. What comes before the `@` is the member's name, by which its
+    weight is found; no query text is in it.
+
     Args:
         members: the retrievers whose answers are fused, in the order of their weights.
         key: by what the fusion matches items; it is given the live item, and may raise for one it does not know.
@@ -43,9 +47,13 @@ class Fusion:
 
     def __init__(self, members: Sequence[object], key: Callable[[Any], Hashable]) -> None:
         self.names = member_names(members)
+        self.repeats = False
+        """Whether a member gave an item twice, of which only the better rank is kept."""
         self._members = list(members)
         self._key = key
         self._answers: dict[str, _Answer] = {}
+        self._queries: dict[Hashable, int] = {}
+        self._asked: dict[tuple[int, Hashable], int] = {}
 
     def name_of(self, retriever: object) -> str | None:
         """The member's name; None when it is no member, or has answered already as often as it is one."""
@@ -54,18 +62,33 @@ class Fusion:
                 return name
         return None
 
+    def name_for(self, retriever: object, query: Hashable) -> str | None:
+        """The signal of a member for a query, asked when its call begins; None when it is no member.
+
+        Queries are counted as they come. The same one again is the same signal, and its later answer counts.
+        """
+        own = [name for member, name in zip(self._members, self.names, strict=True) if member is retriever]
+        if not own:
+            return None
+        place = self._queries.setdefault(query, len(self._queries) + 1)
+        before = self._asked.get((id(retriever), query), 0)
+        self._asked[id(retriever), query] = before + 1
+        name = own[before % len(own)]
+        return name if place == 1 else f"{name}@{place}"
+
     def take(self, name: str, items: Iterable[tuple[Any, Candidate]]) -> None:
         """Keeps a member's answer: its live items in their order, each with what is to be stored of it."""
         kept: dict[Hashable, tuple[Candidate, Signal]] = {}
         for rank, (item, candidate) in enumerate(items, 1):
-            kept.setdefault(self._key(item), (candidate, Signal(candidate.score, rank)))
+            said = candidate, Signal(candidate.score, rank)
+            if kept.setdefault(self._key(item), said) is not said:
+                self.repeats = True
         self._answers[name] = _Answer(name, kept)
 
     def candidates(self, returned: Iterable[tuple[Any, Candidate]]) -> list[Candidate]:
         """Every item that a member gave, with its score and rank there; ids are those of the item that was returned."""
         ids = {self._key(item): candidate for item, candidate in returned}
-        order = {name: place for place, name in enumerate(self.names)}
-        answers = sorted(self._answers.values(), key=lambda answer: order.get(answer.name, len(order)))
+        answers = sorted(self._answers.values(), key=self._place)
         found: dict[Hashable, tuple[Candidate, dict[str, Signal | float | None]]] = {}
         for answer in answers:
             for key, (candidate, signal) in answer.items.items():
@@ -77,3 +100,9 @@ class Fusion:
             )
             for candidate, signals in found.values()
         ]
+
+    def _place(self, answer: _Answer) -> tuple[int, int]:
+        """Query by query, and within a query member by member: the order in which a fusion goes through them."""
+        name, _, query = answer.name.partition("@")
+        known = self.names.index(name) if name in self.names else len(self.names)
+        return int(query or 1), known

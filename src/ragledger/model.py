@@ -97,7 +97,7 @@ class HitRecord(Struct, frozen=True, array_like=True, gc=False):
 class Returned(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What a retriever returned, in its order, a column a field: the usual result, in the form that costs least.
 
-    The lists are equally long; the words hold for all items. What differs more than that is told as `Candidate`s.
+    The lists are equally long; the words hold for all items. `signal`: the scores are that signal's. What differs more than that is told as `Candidate`s.
     """
 
     chunk_ids: list[str]
@@ -107,6 +107,7 @@ class Returned(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     score_kind: ScoreKind | None = None
     score_source: str | None = None
     chunk_id_source: IdSource = "framework"
+    signal: Literal["vector", "lexical"] | None = None
 
     def __len__(self) -> int:
         return len(self.chunk_ids)
@@ -118,6 +119,8 @@ class Returned(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
                 chunk_id,
                 document_id,
                 score=score,
+                vector=score if self.signal == "vector" else None,
+                lexical=score if self.signal == "lexical" else None,
                 source_kind=source_kind,
                 score_kind=self.score_kind,
                 score_source=self.score_source,
@@ -130,9 +133,10 @@ class Returned(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
         """The items as rows of hits, all of them admitted. Raises ValueError when the columns differ in length."""
         kind = "none" if self.scores is None else self.score_kind or "similarity"
         source, where = self.chunk_id_source, self.score_source
+        is_vector, is_lexical = self.signal == "vector", self.signal == "lexical"
         for rank, (chunk_id, document_id, score, source_kind) in enumerate(self._columns(), 1):
             said = (rank, chunk_id, source, document_id, source_kind, score, kind, where)
-            yield (*said, None, None, None, True, None)
+            yield (*said, score if is_vector else None, score if is_lexical else None, None, True, None)
 
     def hits(self) -> tuple[HitRecord, ...]:
         """The same as records."""
@@ -149,13 +153,18 @@ class Returned(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
         )
 
 
-class SignalRange(Struct, frozen=True):
-    """What a normaliser needs to know of one signal over all candidates of a search."""
+class SignalRange(Struct, frozen=True, omit_defaults=True):
+    """What a normaliser needs to know of one signal over all candidates of a search, those beyond the cap too.
+
+    `count` is of those that it scored or ranked; `mean` and `deviation` (of the whole, not of a sample) are of the scores.
+    """
 
     min: float | None
     max: float | None
     count: Int4
     complete: bool
+    mean: float | None = None
+    deviation: float | None = None
 
 
 class SearchRecord(Struct, frozen=True, array_like=True, gc=False, tag="s"):

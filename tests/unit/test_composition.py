@@ -186,9 +186,9 @@ def test_what_a_normaliser_needs_is_known_of_each_signal_over_all_candidates():
     for returned in (None, [Candidate("a")]):
         found, _ = composed(scored, returned)
         assert found.signals == {
-            "vector": SignalRange(min=-0.1, max=0.9, count=3, complete=True),
-            "lexical": SignalRange(min=0.0, max=2.0, count=2, complete=False),
-            "rerank": SignalRange(min=0.3, max=0.7, count=2, complete=False),
+            "vector": SignalRange(-0.1, 0.9, 3, True, pytest.approx(1.3 / 3), pytest.approx(0.41096093353)),
+            "lexical": SignalRange(0.0, 2.0, 2, False, pytest.approx(1.0), pytest.approx(1.0)),
+            "rerank": SignalRange(0.3, 0.7, 2, False, pytest.approx(0.5), pytest.approx(0.2)),
             "title": SignalRange(min=None, max=None, count=0, complete=False),
         }
 
@@ -200,7 +200,7 @@ def test_p8_without_signals_nothing_is_said_of_them():
 
 def test_a_returned_item_that_was_not_handed_over_makes_the_signals_incomplete():
     found, _ = composed([Candidate("a", vector=0.5)], [Candidate("a"), Candidate("b")])
-    assert found.signals == {"vector": SignalRange(min=0.5, max=0.5, count=1, complete=False)}
+    assert found.signals == {"vector": SignalRange(0.5, 0.5, 1, False, 0.5, 0.0)}
 
 
 @pytest.mark.parametrize(

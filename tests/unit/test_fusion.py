@@ -58,3 +58,32 @@ def test_the_same_object_twice_is_two_members_and_a_stranger_is_none() -> None:
     assert fusion.name_of(twice) == "Vector#2"
     fusion.take("Vector#2", ())
     assert fusion.name_of(twice) is None
+
+
+def test_every_query_of_a_member_is_a_signal_and_the_same_query_again_is_the_same() -> None:
+    vector, keyword = Vector(), Keyword()
+    fusion = Fusion([vector, keyword, vector], _key)
+    asked = [(member, query) for query in ("q", "r", "q") for member in (vector, keyword, vector)]
+    assert [fusion.name_for(*one) for one in asked] == [
+        "Vector", "Keyword", "Vector#2", "Vector@2", "Keyword@2", "Vector#2@2", "Vector", "Keyword", "Vector#2",
+    ]  # fmt: skip
+    assert fusion.name_for(Vector(), "q") is None
+    assert "q" not in "".join(fusion.names)
+
+
+def test_signals_come_query_by_query_and_member_by_member_whoever_answers_first() -> None:
+    fusion = Fusion([Vector(), Keyword()], _key)
+    for name in ("Keyword@2", "Vector@10", "Keyword", "Vector@2", "Vector"):
+        fusion.take(name, _answer(("a", 0.5)))
+    [found] = fusion.candidates(())
+    assert found.signals is not None
+    assert list(found.signals) == ["Vector", "Keyword", "Vector@2", "Keyword@2", "Vector@10"]
+
+
+def test_an_item_that_a_member_gave_twice_keeps_the_better_rank_and_is_noted() -> None:
+    fusion = Fusion([Vector()], _key)
+    fusion.take("Vector", _answer(("a", 0.9), ("b", 0.5)))
+    assert not fusion.repeats
+    fusion.take("Vector", _answer(("a", 0.9), ("a", 0.5)))
+    assert fusion.repeats
+    assert [item.signals for item in fusion.candidates(())] == [{"Vector": Signal(0.9, 1)}]

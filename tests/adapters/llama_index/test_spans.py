@@ -184,12 +184,12 @@ def test_latency_excludes_the_work_of_other_handlers_on_the_dispatcher(traced, r
     class Slow(AttachingHandler):
         def new_span(self, id_: str, *args: Any, **kwargs: Any) -> BaseSpan:
             if ".retrieve-" in id_:
-                time.sleep(0.05)
+                time.sleep(0.5)
             return super().new_span(id_)
 
         def prepare_to_exit_span(self, id_: str, *args: Any, **kwargs: Any) -> Any:
             if ".retrieve-" in id_:
-                time.sleep(0.05)
+                time.sleep(0.5)
             return super().prepare_to_exit_span(id_)
 
     root = get_dispatcher()
@@ -198,4 +198,4 @@ def test_latency_excludes_the_work_of_other_handlers_on_the_dispatcher(traced, r
     retriever = ListRetriever(scored(("a", 0.9)), callback_manager=manager)
     retriever.retrieve("q")  # puts the closer behind the new handler
     retriever.retrieve("q")
-    assert rows("latency_ms", traced)[1] < 40
+    assert rows("latency_ms", traced)[1] < 500  # neither of the two waits is in it

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from enum import Enum
 from typing import Any
 
 import pytest
-from adapters.llama_index.doubles import BodyRetriever, ListRetriever, scored, vector_index
+from adapters.llama_index.doubles import BodyRetriever, ListRetriever, node, scored, vector_index
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.retrievers import QueryFusionRetriever, VectorIndexRetriever
+from llama_index.core.vector_stores.simple import SimpleVectorStore
 from llama_index.core.vector_stores.types import (
     FilterOperator,
     MetadataFilter,
@@ -47,42 +49,70 @@ def test_p2_a_vector_retriever_as_it_was_at_that_moment(ledger, manager, rows):
         "source": "extracted",
         "unknown": [],
     }
-    assert (version, top_k) == ("llama_index.VectorIndexRetriever/1", 4)
+    assert (version, top_k) == ("llama_index.VectorIndexRetriever/2", 4)
 
 
-def test_hybrid_settings_are_effective_in_hybrid_mode(ledger, manager, rows, monkeypatch):
-    index = vector_index(manager=manager)
-    empty = VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
-    monkeypatch.setattr(type(index.vector_store), "query", lambda *_, **__: empty)
-    index.as_retriever(
+class HybridStore(SimpleVectorStore):
+    """A store that nobody has told us about."""
+
+    def query(self, query: Any, **kwargs: Any) -> VectorStoreQueryResult:
+        return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
+
+
+def test_hybrid_settings_of_an_unknown_store_are_believed(ledger, manager, rows):
+    retriever = vector_index(manager=manager).as_retriever(
         vector_store_query_mode="hybrid", alpha=0.3, sparse_top_k=20, filters=_secret_filter()
-    ).retrieve("q")
+    )
+    retriever._vector_store = HybridStore()
+    retriever.retrieve("q")
     [weights] = rows("weights", ledger)
     assert weights["effective"] == {
         "mode": "hybrid", "similarity_top_k": 2, "alpha": 0.3, "sparse_top_k": 20
     }  # fmt: skip
-    assert weights["unknown"] == ["hybrid_top_k"]  # not given: the store's own default
+    # Not given: the store's own default. A filter holds personal data, so that its name is all we say.
+    assert weights["unknown"] == ["hybrid_top_k", "filters"]
     assert "SECRET" not in str(weights)
+
+
+def test_settings_of_the_store_are_read_by_name_and_others_are_not(ledger, manager, rows):
+    kwargs = {"mmr_threshold": 0.2, "SECRET-K": "SECRET-V"}
+    index = vector_index(manager=manager)
+    index.as_retriever(vector_store_query_mode="mmr", vector_store_kwargs=kwargs).retrieve("q")
+    [weights] = rows("weights", ledger)
+    assert weights["effective"]["mmr_threshold"] == 0.2
+    assert weights["unknown"] == ["vector_store_kwargs"]
+    assert "SECRET" not in str(weights)
+
+
+def test_the_store_trains_the_same_learner_in_every_such_mode(monkeypatch):
+    from llama_index.core.vector_stores import simple
+
+    asked: list[set[str]] = []
+
+    def learner(*_: Any, **kwargs: Any) -> Any:
+        asked.append(set(kwargs))
+        return [], []
+
+    monkeypatch.setattr(simple, "get_top_k_embeddings_learner", learner)
+    retriever = vector_index().as_retriever(vector_store_query_mode="linear_regression")
+    with contextlib.suppress(ValueError):  # no nodes
+        retriever.retrieve("q")
+    assert asked == [{"similarity_top_k", "embedding_ids"}]  # which learner is never said
+    assert read(retriever).weights.effective["mode"] == "svm"
+
+
+def test_nodes_that_the_index_has_got_since_are_out_of_reach_and_said_to_be():
+    index = vector_index()
+    retriever = index.as_retriever()
+    assert read(retriever).weights.unknown == ()
+    index.insert_nodes([node("new")])
+    assert read(retriever).weights.unknown == ("node_ids",)
 
 
 def _secret_filter() -> MetadataFilters:
     return MetadataFilters(
         filters=[MetadataFilter(key="owner", value="SECRET-F", operator=FilterOperator.EQ)]
     )
-
-
-def test_pgvector_ignores_alpha_and_says_so_in_the_row():
-    class PGVectorStore:
-        is_embedding_query = True
-
-    PGVectorStore.__module__ = "llama_index.vector_stores.postgres.base"
-    PGVectorStore.__qualname__ = "PGVectorStore"
-    retriever = vector_index().as_retriever(vector_store_query_mode="hybrid", alpha=0.3, sparse_top_k=9)
-    retriever._vector_store = PGVectorStore()
-    weights = read(retriever).weights
-    assert weights.configured["alpha"] == 0.3
-    assert weights.effective == {"mode": "hybrid", "similarity_top_k": 2, "sparse_top_k": 9}
-    assert weights.unknown == ()
 
 
 def test_the_epoch_is_unchanged_by_top_k_and_changed_by_the_mode(ledger, manager, rows):
@@ -112,8 +142,10 @@ def test_d43_reciprocal_rerank_ignores_its_weights(ledger, manager, rows):
     [weights] = rows("weights", ledger, where="depth = 0")
     assert weights["configured"]["retriever_weights"] == [0.9, 0.1]
     assert weights["effective"] == {
-        "mode": "reciprocal_rerank", "num_queries": 1, "similarity_top_k": 3, "rrf_k": 60
+        "mode": "reciprocal_rerank", "num_queries": 1, "similarity_top_k": 3, "rrf_k": 60,
+        "members": ["ListRetriever", "ListRetriever#2"], "member_settings": [None, None],
     }  # fmt: skip
+    assert weights["unknown"] == ["member_1", "member_2"]
 
 
 @pytest.mark.parametrize("mode", ["relative_score", "dist_based_score"])
