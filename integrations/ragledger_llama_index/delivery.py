@@ -7,12 +7,12 @@ nothing is appended: what was admitted was delivered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ragledger.model import Candidate, Returned
 
-from .postprocessors import are_rerankers
+from .postprocessors import are_rerankers, reranker_facts
 
 if TYPE_CHECKING:
     from ragledger.observation import Observation
@@ -56,6 +56,7 @@ class Prompts:
     def __init__(self) -> None:
         self.open: dict[str, _Prompt] = {}
         self.processing: dict[str, _Prompt] = {}
+        self._reranking: dict[str, Callable[[BaseException | None], None]] = {}
         self._engines: dict[type, bool] = {}
 
     def is_engine(self, instance: Any) -> bool:
@@ -99,6 +100,8 @@ class Prompts:
         if "postprocess_nodes-" in span_id:
             self.processing[span_id] = prompt
             prompt.ran.append(instance)
+            if are_rerankers([instance]):
+                self._narrate(span_id, prompt.searches[-1].observation, instance, arguments)
         elif ".synthesize-" in span_id or ".asynthesize-" in span_id:
             kind = type(instance)
             if f"{kind.__module__}.{kind.__qualname__}" != _IGNORING:
@@ -107,9 +110,11 @@ class Prompts:
             prompt.ran.clear()
             prompt.processed = None
 
-    def processed(self, span_id: str, result: Any) -> None:
+    def processed(self, span_id: str, result: Any, fault: BaseException | None = None) -> None:
         """A postprocessor is done. Of several, the last one's answer counts."""
         prompt = self.processing.pop(span_id)
+        if (end := self._reranking.pop(span_id, None)) is not None:
+            end(fault)
         if isinstance(result, (list, tuple)):
             prompt.processed = list(result)
 
@@ -119,10 +124,22 @@ class Prompts:
         if came_back and prompt.processed is not None:
             _deliver(prompt, prompt.processed)
 
+    def _narrate(self, span_id: str, search: Observation, reranker: Any, arguments: dict[str, Any]) -> None:
+        """A reranker has a span of its own, below that of the search whose nodes it gets."""
+        from ragledger.spans.rerank import rerank_after
+
+        said = reranker_facts(reranker)
+        nodes = arguments.get("nodes")
+        count = len(nodes) if isinstance(nodes, (list, tuple)) else 0
+        end = rerank_after(search, model_name=said.model_name, top_k=said.top_k, candidate_count=count)
+        if end is not None:
+            self._reranking[span_id] = end
+
     def clear(self) -> None:
         """Forgets everything: nobody listens any more."""
         self.open.clear()
         self.processing.clear()
+        self._reranking.clear()
 
 
 def _deliver(prompt: _Prompt, nodes: Any) -> None:

@@ -115,7 +115,7 @@ class _Closer(_Handler):
     ) -> None:
         found = self.hooks
         if found.searches.prompts.open:
-            _leave_prompt(found, id_, result, came_back=True)
+            _leave_prompt(found, id_, result, None)
         try:
             if id_ in found.searches.open:
                 found.searches.exit(id_, result)
@@ -135,7 +135,7 @@ class _Closer(_Handler):
     ) -> None:
         found = self.hooks
         if found.searches.prompts.open:
-            _leave_prompt(found, id_, None, came_back=False)
+            _leave_prompt(found, id_, None, err if err is not None else RuntimeError())
         if id_ in found.searches.open:
             with found.searches.guard("llama_index.exit"):
                 found.searches.drop(id_, err if err is not None else RuntimeError())
@@ -231,14 +231,14 @@ def _check_dispatcher() -> None:
             raise TypeError(f"{method} takes {', '.join(sorted(theirs))}")
 
 
-def _leave_prompt(found: Hooks, span_id: str, result: Any, *, came_back: bool) -> None:
+def _leave_prompt(found: Hooks, span_id: str, result: Any, fault: BaseException | None) -> None:
     prompts = found.searches.prompts
     if span_id in prompts.processing:
         with found.searches.guard("llama_index.exit"):
-            prompts.processed(span_id, result)
+            prompts.processed(span_id, result, fault)
     if span_id in prompts.open:
         with found.searches.guard("llama_index.exit"):
-            prompts.exit(span_id, came_back=came_back)
+            prompts.exit(span_id, came_back=fault is None)
 
 
 def _detach(search: Search) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ragledger.extraction import plain_number
 from ragledger.weights import Weights
 
-__all__ = ["NUMBERS", "WORDS", "are_rerankers", "with_postprocessors"]
+__all__ = ["NUMBERS", "WORDS", "RerankerFacts", "are_rerankers", "reranker_facts", "with_postprocessors"]
 
 NUMBERS = (
     "choice_batch_size",
@@ -57,6 +57,21 @@ def with_postprocessors(weights: Weights, postprocessors: Sequence[Any]) -> Weig
 def are_rerankers(postprocessors: Sequence[Any]) -> bool:
     """Whether one of them is known to rescore or to reorder."""
     return any(_reranks(type(postprocessor)) for postprocessor in postprocessors)
+
+
+class RerankerFacts(NamedTuple):
+    """What its span says of a reranker."""
+
+    model_name: str | None
+    top_k: int | None
+
+
+def reranker_facts(reranker: Any) -> RerankerFacts:
+    """The names under which LlamaIndex's rerankers have them; none that is not a short word, or a number."""
+    said = _settings(reranker)
+    model = said.get("model_name", said.get("model"))
+    top_k = said.get("top_n", said.get("top_k"))
+    return RerankerFacts(model, top_k if isinstance(top_k, int) else None)
 
 
 def _settings(postprocessor: Any) -> dict[str, Any]:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from opentelemetry import context as otel_context
-from opentelemetry.trace import SpanKind, Status, StatusCode
+from opentelemetry.context import Context
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
 
 from ragledger import sanitise
 from ragledger.faults import error_type, status_of
 from ragledger.observation import open_observation
+from ragledger.ports import TraceIds
 from ragledger.scope import scope
 
 from . import names as n
@@ -19,8 +29,9 @@ from .narrator import OtelNarrator, SpanInContext
 
 if TYPE_CHECKING:
     from ragledger.ledger import Ledger
+    from ragledger.observation import Observation
 
-__all__ = ["narrate_rerank"]
+__all__ = ["narrate_rerank", "rerank_after"]
 
 
 @contextmanager
@@ -42,7 +53,9 @@ def narrate_rerank(
     """
     step: SpanInContext | None = None
     with ledger.guard("span"):
-        step = _opened(ledger, model_name, top_k, candidate_count)
+        around = open_observation()
+        search = around.nearest(ledger) if around is not None else None
+        step = _opened(ledger, search, (model_name, top_k, candidate_count))
         if step is not None:
             step.attach()
     try:
@@ -59,8 +72,34 @@ def narrate_rerank(
                 step.span.end()
 
 
+def rerank_after(
+    search: Observation, *, model_name: str | None, top_k: int | None, candidate_count: int
+) -> Callable[[BaseException | None], None] | None:
+    """The same for a reranker that runs after its search has ended: a child of the search's span, never current.
+
+    What comes back ends it, with what the reranker raised or None. None where nobody listens.
+    """
+    with search.ledger.guard("span"):
+        step = _opened(search.ledger, search, (model_name, top_k, candidate_count), after=True)
+        if step is None:
+            return None
+
+        def end(exc: BaseException | None) -> None:
+            with search.ledger.guard("span"):
+                if exc is not None:
+                    _failed(step, exc)
+                step.span.end()
+
+        return end
+    return None
+
+
 def _opened(
-    ledger: Ledger, model_name: str | None, top_k: int | None, candidate_count: int | None
+    ledger: Ledger,
+    search: Observation | None,
+    facts: tuple[str | None, int | None, int | None],
+    *,
+    after: bool = False,
 ) -> SpanInContext | None:
     narrator = ledger.recorder.narrator
     if not isinstance(narrator, OtelNarrator) or scope().suppressed:
@@ -68,8 +107,7 @@ def _opened(
     if not narrator.is_listening(otel_context.get_current()):
         return None
     flags: set[str] = set()
-    around = open_observation()
-    search = around.nearest(ledger) if around is not None else None
+    model_name, top_k, candidate_count = facts
     said = {
         n.OPENINFERENCE_KIND: "RERANKER",
         n.RERANK_MODEL: sanitise.text(model_name, flags) if model_name is not None else None,
@@ -78,9 +116,23 @@ def _opened(
         n.SEARCH_ID: str(search.search_id) if search is not None else None,
     }
     attributes = {name: value for name, value in said.items() if value is not None}
+    parent = _context_of(search.trace) if after and search is not None else None
     return SpanInContext(
-        narrator.tracer.start_span(n.RERANK_SPAN_NAME, kind=SpanKind.INTERNAL, attributes=attributes)
+        narrator.tracer.start_span(n.RERANK_SPAN_NAME, parent, SpanKind.INTERNAL, attributes)
     )
+
+
+def _context_of(trace: TraceIds) -> Context | None:
+    """A context below a span that has ended."""
+    if trace.trace_id is None or trace.span_id is None:
+        return None
+    ended = SpanContext(
+        int.from_bytes(trace.trace_id, "big"),
+        int.from_bytes(trace.span_id, "big"),
+        is_remote=False,
+        trace_flags=TraceFlags(TraceFlags.SAMPLED if trace.sampled else TraceFlags.DEFAULT),
+    )
+    return set_span_in_context(NonRecordingSpan(ended))
 
 
 def _failed(step: SpanInContext, exc: BaseException) -> None:
