@@ -25,13 +25,19 @@ except Exception as fault:  # noqa: BLE001  a framework that has changed must no
 
 if TYPE_CHECKING:
     from .instrumentor import LangChainInstrumentor
+    from .tools import feedback_tool, search_tool
 
-__all__ = ["LangChainInstrumentor", "install", "observe", "observe_store"]
+__all__ = ["LangChainInstrumentor", "feedback_tool", "install", "observe", "observe_store", "search_tool"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "LangChainInstrumentor":  # late: opentelemetry.instrumentation imports asyncio (40 ms)
-        from .instrumentor import LangChainInstrumentor
+    # Late: opentelemetry.instrumentation imports asyncio (40 ms), and only agents need LangChain's tools.
+    if name == "LangChainInstrumentor":
+        from . import instrumentor
 
-        return LangChainInstrumentor
+        return instrumentor.LangChainInstrumentor
+    if name in {"feedback_tool", "search_tool"}:
+        from . import tools
+
+        return getattr(tools, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

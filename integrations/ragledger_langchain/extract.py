@@ -40,7 +40,8 @@ def read(result: Any, observation: Observation) -> list[Candidate] | Returned | 
     # Where the retriever's own code has handed scores over, "unavailable" would be false.
     no_score = None if observation.scored else "unavailable"
     ledger = observation.ledger
-    usual = _usual(result, ledger, no_score) if ledger.chunk_id_key is None else None
+    plain = ledger.chunk_id_key is None and not ledger.content_keys
+    usual = _usual(result, ledger, no_score) if plain else None
     return usual if usual is not None else Translator(observation, no_score).read(result)
 
 
@@ -149,6 +150,7 @@ class Translator:
             score_source=found,
             chunk_id_source=source,
             source_kind=_id_text(metadata.get(self._source_kind_key)) if self._source_kind_key else None,
+            content_key=self._ledger.content_key(item.page_content) if self._ledger.content_keys else None,
         )
 
     def _no_document(self, item: Any) -> Candidate:

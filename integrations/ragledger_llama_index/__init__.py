@@ -15,14 +15,23 @@ try:
     from .handler import LedgerCallbackHandler
     from .instrumentor import LlamaIndexInstrumentor
     from .store import observe_store
+    from .tools import feedback_tool, search_tool
 except Exception as fault:  # noqa: BLE001  a framework that has changed must not break an application's import
     from .unavailable import (  # type: ignore[assignment]
         LedgerCallbackHandler,
         LlamaIndexInstrumentor,
         because_of,
+        feedback_tool,
         observe_store,
+        search_tool,
     )
 
     because_of(fault)
 
-__all__ = ["LedgerCallbackHandler", "LlamaIndexInstrumentor", "observe_store"]
+__all__ = [
+    "LedgerCallbackHandler",
+    "LlamaIndexInstrumentor",
+    "feedback_tool",
+    "observe_store",
+    "search_tool",
+]

@@ -75,7 +75,7 @@ class _Reader:
 
     def usual(self, result: Any) -> Returned | None:
         """Nodes with an id of their own, all of them scored or none; None when it is anything else."""
-        if self._chunk_id_key:
+        if self._chunk_id_key or self._ledger.content_keys:
             return None
         key = self._source_kind_key
         try:
@@ -117,6 +117,7 @@ class _Reader:
             score_source="node.score" if score is not None else self._no_score,
             chunk_id_source=id_source,
             source_kind=_as_id(node.metadata.get(self._source_kind_key)) if self._source_kind_key else None,
+            content_key=self._ledger.content_key(node.get_content()) if self._ledger.content_keys else None,
         )
 
     def _chunk_id(self, node: Any) -> tuple[str | None, IdSource]:

@@ -105,16 +105,15 @@ class Searches:
         search.reading = self._read(instance, parent_span_id, marks[0].ledger)
         self.open[span_id] = search
         for mark in marks:
-            observation = mark.ledger.recorder.open(
-                _Opening(
-                    framework="llama_index",
-                    retriever=type(instance).__name__,
-                    weights=search.reading.weights,
-                    top_k=search.reading.top_k,
-                    said=said_with_tags(mark.said, tags),
-                    call=(instance, query, parent_span_id, tags),
-                )
+            opening = _Opening(
+                framework="llama_index",
+                retriever=type(instance).__name__,
+                weights=search.reading.weights,
+                top_k=search.reading.top_k,
+                said=said_with_tags(mark.said, tags),
+                call=(instance, query, parent_span_id, tags),
             )
+            observation = mark.ledger.recorder.open(opening)
             if isinstance(observation, Observation):
                 search.observations.append(observation)
                 self._of[observation] = search

@@ -9,7 +9,14 @@ from ragledger.drift import disabled
 if TYPE_CHECKING:
     from ragledger import Ledger
 
-__all__ = ["LedgerCallbackHandler", "LlamaIndexInstrumentor", "because_of", "observe_store"]
+__all__ = [
+    "LedgerCallbackHandler",
+    "LlamaIndexInstrumentor",
+    "because_of",
+    "feedback_tool",
+    "observe_store",
+    "search_tool",
+]
 
 _S = TypeVar("_S")
 
@@ -25,6 +32,16 @@ def observe_store(store: _S, ledger: Ledger, **_: Any) -> _S:
     """Gives back the store as it is."""
     disabled("LlamaIndex", _faults[-1], ledger)
     return store
+
+
+def search_tool(retriever: Any, ledger: Ledger, **_: Any) -> Any:
+    """There is no tool without the framework that it is for."""
+    raise _faults[-1]
+
+
+def feedback_tool(ledger: Ledger, **_: Any) -> Any:
+    """The same."""
+    raise _faults[-1]
 
 
 class LedgerCallbackHandler:

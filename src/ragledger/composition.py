@@ -20,6 +20,7 @@ _Keyed: TypeAlias = "tuple[str | None, Candidate]"
 
 _SCORE_KINDS = frozenset(get_args(ScoreKind))
 _ID_SOURCES = frozenset(get_args(IdSource))
+_LONGEST_KEY = 64
 _TEXT = frozenset({str})
 _TEXT_OR_NOTHING = frozenset({str, type(None)})
 _FLOAT = frozenset({float})
@@ -254,7 +255,13 @@ def _hit(
         lexical if lexical is None else number(lexical, flags),
         _other_signals(detail.signals, flags) if detail.signals else None,
         admitted,
+        _content_key(item, detail),
     )
+
+
+def _content_key(item: Candidate, detail: Candidate) -> bytes | None:
+    key = item.content_key if item.content_key is not None else detail.content_key
+    return key if key is None or (type(key) is bytes and len(key) <= _LONGEST_KEY) else None
 
 
 def _other_signals(signals: Mapping[str, Signal | float | None], flags: set[str]) -> dict[str, Signal]:

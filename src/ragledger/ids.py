@@ -8,7 +8,7 @@ from uuid import UUID, SafeUUID
 
 from uuid_utils import uuid7
 
-__all__ = ["fingerprint", "new_id", "time_of"]
+__all__ = ["fingerprint", "new_id", "normalised", "time_of"]
 
 _new = object.__new__
 _UNKNOWN = SafeUUID.unknown
@@ -29,6 +29,13 @@ def fingerprint(text: str, key: bytes) -> bytes:
     Unpaired surrogates are kept apart rather than refused, since frameworks let them through.
     """
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=16).digest()
+
+
+def normalised(query: str) -> str:
+    """A question as it is told from others: width and case folded, white space in one form. Nothing else: words count."""
+    import unicodedata  # here: only whoever keys queries needs it
+
+    return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
 
 def time_of(search_id: UUID) -> datetime | None:

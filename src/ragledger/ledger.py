@@ -12,14 +12,16 @@ from uuid import UUID
 
 from . import feedback, sanitise
 from .errors import DatabaseUnavailable, MalformedReference, UnknownSearch
-from .ids import fingerprint, new_id
+from .ids import fingerprint, new_id, normalised
 from .model import AssessmentRecord, Candidate, DeliveryRecord, FeedbackRecord, Receipt, Record
 from .observation import NULL, NullObservation, Observation, Opening
+from .privacy import Privacy
 from .registry import register, unregister
 from .scope import scope as current_scope
 from .weights import UNKNOWN, UNREADABLE, canonical_json, declared
 
 if TYPE_CHECKING:
+    from .assessments import Assessment
     from .parts import Parts
     from .ports import Lookup
     from .settings import Settings
@@ -34,10 +36,13 @@ class Ledger:
         self.settings = settings
         self.name = name
         self.guard = parts.guard
+        self.privacy = Privacy(settings.privacy, parts.key)
         self.recorder = parts.recorder_for(self)
         self.chunk_id_key = settings.chunk_id_key
         self.document_id_keys = settings.document_id_keys
         self.source_kind_key = settings.source_kind_key
+        self.query_keys = settings.query_keys
+        self.content_keys = settings.content_keys
         self._parts = parts
         self._key = parts.key
         self.tells_text: bool = parts.narrator.wants_text
@@ -55,6 +60,7 @@ class Ledger:
         retriever: str | None = None,
         attempt_of: UUID | None = None,
         served_from: UUID | None = None,
+        query: str | None = None,
         **said: str,
     ) -> AbstractContextManager[Observation | NullObservation]:
         """Records the search that the block makes.
@@ -63,6 +69,7 @@ class Ledger:
             weights: everything that shapes the ranking, copied by value.
             attempt_of: the search that failed and that this one repeats; of several, the first.
             served_from: the earlier search whose answer is shown again.
+            query: what was asked, for `query_key` where keys of queries are switched on; the text is not kept.
             said: corpus, surface, session_id, actor, index_version, embedding_model; wins over `context`.
 
         Inside, hand over what was found with `search.candidates(...)`; afterwards read `search.receipt`.
@@ -76,6 +83,7 @@ class Ledger:
             said=said,
             attempt_of=attempt_of,
             served_from=served_from,
+            query_key=self.query_key(query),
         )
         return self._recorded(opening)
 
@@ -122,6 +130,25 @@ class Ledger:
         """An id for a chunk that has none: a keyed hash of its content, the same on every host with the same key."""
         return fingerprint(content, self._key).hex()
 
+    def query_key(self, query: Any) -> bytes | None:
+        """A keyed fingerprint of a question, the same when it is asked again. None unless `query_keys` is switched on."""
+        if not self.query_keys or not isinstance(query, str):
+            return None
+        with self.guard("query_key"):
+            return fingerprint(normalised(query), self._key)
+        return None
+
+    def content_key(self, content: Any) -> bytes | None:
+        """A keyed fingerprint of a chunk's content, the same after a reindex that keeps the text.
+
+        None unless `content_keys` is switched on.
+        """
+        if not self.content_keys or not isinstance(content, str):
+            return None
+        with self.guard("content_key"):
+            return fingerprint(content, self._key)
+        return None
+
     # --- what becomes known later --------------------------------------------------------------------------
 
     def vote(
@@ -142,7 +169,7 @@ class Ledger:
 
         When it cannot be checked now it is kept as `pending`. Nothing is stored when it is refused.
         """
-        reference = feedback.parse_reference(search_id, chunk_id, rank)
+        reference = self._reference(search_id, chunk_id, rank)
         return self._give(reference, "judged", feedback.parse_outcome(outcome), actor)
 
     def accessed(
@@ -154,7 +181,7 @@ class Ledger:
         actor: str | None = None,
     ) -> Receipt:
         """Notes that somebody opened the full content of a hit. Raises as `vote` does."""
-        return self._give(feedback.parse_reference(search_id, chunk_id, rank), "accessed", None, actor)
+        return self._give(self._reference(search_id, chunk_id, rank), "accessed", None, actor)
 
     def deliver(
         self,
@@ -181,13 +208,24 @@ class Ledger:
     def assess(
         self,
         search_id: UUID,
-        name: str,
-        value: float | None,
+        name: str | Assessment,
+        value: float | None = None,
         *,
         method: str | None = None,
         weights: Mapping[str, Any] | None = None,
     ) -> Receipt:
-        """Notes a quality signal of a whole search. None where it cannot be computed, never 0."""
+        """Notes a quality signal of a whole search, appended to those noted before.
+
+        Args:
+            name: of the signal, or an `Assessment` of `ragledger.assessments`, which says all the rest.
+            value: None where it cannot be computed, never 0.
+            weights: of a blend, frozen beside its value.
+
+        Raises:
+            MalformedReference: the search id is none.
+        """
+        if not isinstance(name, str):
+            name, value, method, weights = name
         flags: set[str] = set()
         record = AssessmentRecord(
             search_id=feedback.parse_reference(search_id, None, 1).search_id,
@@ -248,6 +286,11 @@ class Ledger:
             return declared(weights)
         return UNREADABLE
 
+    def _reference(self, search_id: UUID | str, chunk_id: str | None, rank: int | None) -> feedback.Reference:
+        """What a vote names, as the table knows it."""
+        reference = feedback.parse_reference(search_id, chunk_id, rank)
+        return reference._replace(chunk_id=self.privacy.kept_for_vote(reference.chunk_id))
+
     def _give(self, reference: feedback.Reference, stage: Any, outcome: Any, actor: str | None) -> Receipt:
         kind, name = feedback.parse_actor(actor if actor is not None else current_scope().actor)
         rank = self._checked_rank(reference)
@@ -297,6 +340,7 @@ class Ledger:
             return None
 
     def _keep(self, record: Record, search_id: UUID) -> Receipt:
+        record = self.privacy.of(record) if self.privacy.veils else record
         return self.recorder.receipt(search_id, self.recorder.put(record))
 
     def _now_us(self) -> int:

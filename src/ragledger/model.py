@@ -74,6 +74,7 @@ class Candidate(_Identified, frozen=True, kw_only=True):
     score_kind: ScoreKind | None = None
     score_source: str | None = None
     chunk_id_source: IdSource | None = None
+    content_key: bytes | None = None
 
 
 class HitRecord(Struct, frozen=True, array_like=True, gc=False):

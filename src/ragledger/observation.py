@@ -47,6 +47,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     top_k: Any = None
     said: Mapping[str, Any] = {}
     external_run_id: str | None = None
+    query_key: bytes | None = None
     attempt_of: UUID | None = None
     served_from: UUID | None = None
     flags: tuple[str, ...] = ()

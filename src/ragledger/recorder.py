@@ -73,6 +73,7 @@ class Recorder:
         self.caps = Caps(ledger.settings.max_candidates, ledger.settings.max_admitted)
         self.new_id: Callable[[], UUID] = new_id
         self._sink = sink
+        self._privacy = ledger.privacy
         self._narrator = narrator
         self._listeners: tuple[Listener, ...] = ()
 
@@ -213,6 +214,10 @@ class Recorder:
             with self.guard("row"):
                 record = bare_row(observation, status)
         if record is not None:
+            votable = composed.votable if record.hits is composed.hits else ()
+            if self._privacy.veils:
+                record, votable = self._veiled(record)
+        if record is not None:
             try:
                 refusal = self.put(record)
             except BaseException:
@@ -221,11 +226,17 @@ class Recorder:
                 )
                 raise
             try:
-                votable = composed.votable if record.hits is composed.hits else ()
                 observation.receipt = self._search_receipt(record.search_id, votable, refusal)
             except Exception as fault:  # noqa: BLE001  the row is kept all the same
                 self.guard.take("row", fault)
         return record
+
+    def _veiled(self, record: SearchRecord) -> tuple[SearchRecord | None, _Votable]:
+        """As it is kept at this level of privacy; a record that cannot be veiled is not kept."""
+        with self.guard("privacy"):
+            kept = self._privacy.of_search(record)
+            return kept, tuple([(hit.rank, hit.chunk_id) for hit in kept.hit_rows if hit.admitted])
+        return None, ()
 
     def receipt(self, search_id: UUID, refusal: str | None, hits: _Votable = ()) -> Receipt:
         """What the caller gets for a record that `put` answered with `refusal`."""

@@ -5,6 +5,7 @@ The table gets number and reason, the log the reasons.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from pathlib import Path
@@ -12,11 +13,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from .model import Record, decode_record
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .journal.backlog import Batch
     from .postgres.rows import Entry
 
-__all__ = ["Rejections"]
+__all__ = ["Rejections", "forget"]
 
 _logger = logging.getLogger(__name__)
 
@@ -62,3 +67,39 @@ class Rejections:
                 len(self._reasons),
                 ", ".join(sorted(set(self._reasons.values()))),
             )
+
+
+def forget(directory: Path, concerns: Callable[[Record], bool]) -> int:
+    """Blanks the records in the files of rejected ones that `concerns` names, and those that nobody can read.
+
+    In place, because a shipper may append meanwhile. Number and reason stay. How many were blanked.
+    """
+    blanked = 0
+    for path in sorted(directory.glob("*.rejected")):
+        with open(path, "r+b", buffering=0) as file:
+            at = 0
+            for line in file.readlines():
+                start, length = _body_of(line, concerns)
+                if length:
+                    file.seek(at + start)
+                    file.write(b"A" * length)
+                    blanked += 1
+                at += len(line)
+            os.fsync(file.fileno())
+    return blanked
+
+
+class _Kept(msgspec.Struct):
+    body: bytes
+
+
+def _body_of(line: bytes, concerns: Callable[[Record], bool]) -> tuple[int, int]:
+    """Where the body is in the line and how long; no length where it may stay."""
+    start = line.find(b'"', line.find(b'"body"') + len(b'"body"')) + 1
+    length = line.rfind(b'"') - start
+    if not line[start : start + length].strip(b"A="):
+        return start, 0
+    with contextlib.suppress(msgspec.MsgspecError, ValueError):
+        if not concerns(decode_record(msgspec.json.decode(line, type=_Kept).body)):
+            return start, 0
+    return start, length

@@ -63,10 +63,19 @@ def search_row(
         composed.candidate_count if searched else None, composed.admitted_count if searched else None,
         composed.top_candidate_score, composed.top_admitted_score,
         frozen.json, epoch, index_version, embedding_model,
-        None if frozen.extractor is None else text(frozen.extractor, flags), composed.signals, None,
+        None if frozen.extractor is None else text(frozen.extractor, flags), composed.signals, _query_key(observation) if observation.ledger.query_keys else None,
         tuple(sorted(flags)) if flags else (),
         trace.trace_id, trace.span_id, trace.sampled, trace.owner, run_id, composed.hits,
     )  # fmt: skip
+
+
+def _query_key(observation: Observation) -> bytes | None:
+    """Of what was asked, as own code says it, or the adapter."""
+    opening = observation.opening
+    if opening.query_key is not None:
+        return opening.query_key
+    asked = opening.asked()
+    return observation.ledger.query_key(asked.text) if asked is not None else None
 
 
 def bare_row(observation: Observation, status: Status) -> SearchRecord:

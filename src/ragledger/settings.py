@@ -28,6 +28,9 @@ ENVIRONMENT: dict[str, str] = {
     "RAGLEDGER_DOCUMENT_ID_KEYS": "document_id_keys: metadata keys that may name a chunk's document, the first found counts (default document_id,doc_id,source_id)",
     "RAGLEDGER_SOURCE_KIND_KEY": "source_kind_key: the metadata key that says what kind of source a chunk is from",
     "RAGLEDGER_STRICT": "strict: 1 re-raises our own faults; for tests",
+    "RAGLEDGER_PRIVACY": "privacy: `ids` (default), `keyed` or `structure`; see docs/privacy.md",
+    "RAGLEDGER_QUERY_KEYS": "query_keys: 1 keeps a keyed fingerprint of each question, so that repeated ones are known",
+    "RAGLEDGER_CONTENT_KEYS": "content_keys: 1 keeps a keyed fingerprint of each chunk, so that votes survive a reindex",
     "RAGLEDGER_SPAN_DOCUMENT_IDS": "span_document_ids: 1 puts ids and scores of the first 20 hits on spans (default 0)",
     "RAGLEDGER_SPAN_QUERY_TEXT": "span_query_text: 1 puts the query on spans; needs a second switch, see docs/privacy.md",
     "RAGLEDGER_SPAN_CHUNK_TEXT": "span_chunk_text: 1 puts the texts of the first 20 hits on spans; likewise",
@@ -36,6 +39,7 @@ ENVIRONMENT: dict[str, str] = {
     "RAGLEDGER_KEY": "key: the secret that keys every hash; the same on every host",
     "RAGLEDGER_HOME": "base of the embedded server and of the key file",
     "RAGLEDGER_EMBEDDED_LINGER_S": "how long the embedded server outlives its last user (default 0)",
+    "RAGLEDGER_HTTP_TOKENS": "tokens of `ragledger serve`: name:scopes:secret, with `;` between",
     "RAGLEDGER_TEST_DSN": "a server for the project's own tests instead of the embedded one",
 }
 """Every RAGLEDGER_* name there is, with its meaning."""
@@ -57,6 +61,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ship: Literal["thread", "sidecar"] = "thread"
     strict: bool = False
     key: bytes | None = None
+    privacy: Literal["structure", "keyed", "ids"] = "ids"
+    query_keys: bool = False
+    content_keys: bool = False
     chunk_id_key: str | None = None
     document_id_keys: tuple[str, ...] = ("document_id", "doc_id", "source_id")
     source_kind_key: str | None = None
@@ -133,12 +140,15 @@ _TEXTS = {
     "RAGLEDGER_JOURNAL_FSYNC": "journal_fsync",
     "RAGLEDGER_SHIP": "ship",
     "RAGLEDGER_KEY": "key",
+    "RAGLEDGER_PRIVACY": "privacy",
     "RAGLEDGER_CHUNK_ID_KEY": "chunk_id_key",
     "RAGLEDGER_SOURCE_KIND_KEY": "source_kind_key",
     "RAGLEDGER_PUSH": "push",
 }
 _SWITCHES = {
     "RAGLEDGER_STRICT": "strict",
+    "RAGLEDGER_QUERY_KEYS": "query_keys",
+    "RAGLEDGER_CONTENT_KEYS": "content_keys",
     "RAGLEDGER_SPAN_DOCUMENT_IDS": "span_document_ids",
     "RAGLEDGER_SPAN_QUERY_TEXT": "span_query_text",
     "RAGLEDGER_SPAN_CHUNK_TEXT": "span_chunk_text",

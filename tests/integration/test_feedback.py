@@ -17,6 +17,7 @@ import pytest
 from fix_pg import Database
 
 from ragledger import Candidate, HitNotReturned, Ledger, MalformedReference, Receipt, UnknownSearch
+from ragledger.assessments import score_quality
 from ragledger.recorder import KnownSearches
 from ragledger.shipper import Shipper
 from ragledger.wiring import target_from
@@ -309,6 +310,7 @@ def test_what_reached_the_prompt_and_what_was_assessed_are_rows(ledger: Ledger, 
     ledger.deliver(search_id, [2])
     ledger.assess(search_id, "citation_coverage", 0.6, method="blend/1", weights={"a": 0.70000000001, "b": 1})
     ledger.assess(search_id, "confidence", None)
+    ledger.assess(search_id, score_quality([0.35]))
     assert ledger.flush()
     assert database.rows("SELECT by, hit_ranks, scores FROM deliveries ORDER BY delivery_id") == [
         ("reranker", [2, 1], [0.9, None]),
@@ -317,6 +319,7 @@ def test_what_reached_the_prompt_and_what_was_assessed_are_rows(ledger: Ledger, 
     assert database.rows("SELECT name, value, method, weights FROM assessments ORDER BY assessment_id") == [
         ("citation_coverage", 0.6, "blend/1", {"a": 0.7, "b": 1}),
         ("confidence", None, None, None),
+        ("score_quality", 0.5, "mean_over_reference/1", {"reference": 0.7}),
     ]
     balance(database)
 

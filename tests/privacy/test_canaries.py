@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 from fix_otlp import Receiver
@@ -21,6 +23,7 @@ from privacy.world import langchain_searches, llama_index_searches
 
 from ragledger import Candidate, Ledger, VoteRefused
 from ragledger.cli import main
+from ragledger.http import asgi_app
 from ragledger.ids import new_id
 from ragledger.model import SearchRecord
 
@@ -76,6 +79,7 @@ class Scene:
 
 @pytest.fixture
 def scene(
+    request: pytest.FixtureRequest,
     make_ledger: Callable[..., Ledger],
     database: Database,
     otlp: Receiver,
@@ -96,7 +100,8 @@ def scene(
         captured = capsys.readouterr()
         return captured.out + captured.err
 
-    ledger = make_ledger(ship="sidecar", tracer_provider=provider, strict=False)
+    level = getattr(request, "param", "ids")
+    ledger = make_ledger(ship="sidecar", tracer_provider=provider, strict=False, privacy=level)
     yield Scene(ledger, database, otlp, tmp_path, run)
     provider.shutdown()
 
@@ -134,6 +139,39 @@ def test_p9_own_code_leaves_no_text_anywhere(scene: Scene, caplog: pytest.LogCap
     scene.look(caplog)
 
     assert scene.leaks == set()
+
+
+@pytest.mark.parametrize("scene", ["keyed", "structure"], indirect=True)
+def test_p9_at_the_stricter_levels_no_id_is_anywhere(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    """Not in the journal either: ids are veiled before anything is written."""
+    ledger = scene.ledger
+    with ledger.search(session_id=META, actor=f"human:{VOTE}", query=QUERY) as search:
+        search.candidates(Candidate(CHUNK, META, score=0.5), Candidate(f"{CHUNK}-2", META, admitted=False))
+    found = search.receipt.search_id
+    assert found is not None
+    ledger.vote(found, rank=1, outcome="relevant", actor=f"human:{VOTE}")
+    ledger.vote(new_id(), rank=1, outcome="relevant", actor=f"human:{VOTE}")  # stays pending
+    for reference in (CHUNK, f"{CHUNK}-2"):
+        with contextlib.suppress(VoteRefused):
+            ledger.vote(found, reference, "relevant", actor=f"human:{VOTE}")
+    scene.look(caplog)
+    scene.written += [
+        (path, asyncio.run(asked(ledger, path))) for path in (f"/v1/searches/{found}", "/v1/metrics")
+    ]
+    scene.written.append(("export", scene.run("export", "--search", str(found))))
+
+    assert scene.database.value("SELECT count(*) FROM feedback") >= 1
+    assert scene.database.value("SELECT count(*) FROM pending_feedback") == 1
+    assert scene.leaks == set()
+
+
+async def asked(ledger: Ledger, path: str) -> str:
+    """What the application says over HTTP."""
+    transport = httpx.ASGITransport(app=asgi_app(ledger))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+        response = await http.get(path)
+    assert response.status_code == 200
+    return response.text
 
 
 def test_p9_a_refused_vote_repeats_nothing_of_what_it_was_given(

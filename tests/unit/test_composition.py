@@ -193,6 +193,17 @@ def test_what_a_normaliser_needs_is_known_of_each_signal_over_all_candidates():
         }
 
 
+@pytest.mark.parametrize(
+    ("given", "stored"), [(b"k" * 16, b"k" * 16), (None, None), ("text", None), (b"k" * 65, None)]
+)
+def test_a_content_key_is_kept_where_it_is_one(given: Any, stored: bytes | None):
+    for scored, returned in (
+        ([Candidate("a", content_key=given)], None),
+        ((), [Candidate("a", content_key=given)]),
+    ):
+        assert composed(scored, returned)[0].hits[0].content_key == stored
+
+
 def test_p8_without_signals_nothing_is_said_of_them():
     assert composed((), [Candidate("a", score=0.5)])[0].signals is None
     assert composed([Candidate("a", score=0.5)])[0].signals is None

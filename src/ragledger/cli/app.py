@@ -12,8 +12,12 @@ from ragledger.errors import RagledgerError
 
 from .demo import demo_command
 from .doctor import doctor_command
+from .erase import erase_command
+from .export import export_command
 from .init import init_command
 from .measure import measure_command
+from .retain import retain_command
+from .serve import serve_command
 from .ship import ship_command
 from .tail import tail_command
 from .verify import verify_command
@@ -33,6 +37,10 @@ app.command("doctor")(doctor_command)
 app.command("tail")(tail_command)
 app.command("measure")(measure_command)
 app.command("ship")(ship_command)
+app.command("retain")(retain_command)
+app.command("export")(export_command)
+app.command("erase")(erase_command)
+app.command("serve")(serve_command)
 app.command("verify")(verify_command)
 app.command("demo")(demo_command)
 

@@ -1,0 +1,75 @@
+"""`ragledger export`: every row of an actor or a session, for whoever asks what is kept of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import msgspec
+import typer
+
+from ragledger.postgres.connection import reading
+from ragledger.sql import named_queries
+from ragledger.whose import Whose, actor_parameters, whose
+
+from .session import DsnOption, SchemaOption, open_connection, open_target
+
+if TYPE_CHECKING:
+    from ragledger.postgres.connection import Connection
+
+__all__ = ["export_command"]
+
+_OF_SEARCHES = ("searches", "hits", "deliveries", "assessments", "votes_on")
+_OF_VOTER = {"votes_of": "feedback", "pending_votes_of": "pending_feedback"}
+
+
+def export_command(
+    dsn: DsnOption = None,
+    schema: SchemaOption = None,
+    session: Annotated[Optional[str], typer.Option("--session", help="Every search of this session.")] = None,  # noqa: UP045
+    actor: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--actor", help="What this actor asked and every vote it gave, such as human:ana."),
+    ] = None,
+    search: Annotated[
+        list[str] | None, typer.Option("--search", help="This search; may be repeated.")
+    ] = None,
+) -> None:
+    """Write every row of a session, an actor or a search to stdout, one JSON object a line with its `table`.
+
+    What is still in a journal is not here yet: see `ragledger ship`. Exit code 1 when nothing is kept.
+
+    Example: ragledger export --actor human:ana > ana.jsonl
+    """
+    with open_target(dsn, schema) as target:
+        whom = whose(target.settings, session=session, actor=actor, search=search)
+    written = 0
+    with open_connection(dsn, schema) as connection, reading(connection):
+        for line in _lines(connection, whom):
+            sys.stdout.buffer.write(line + b"\n")
+            written += 1
+    sys.stdout.buffer.flush()
+    typer.echo(f"{written:,} row(s)", err=True)
+    raise typer.Exit(0 if written else 1)
+
+
+def _lines(connection: Connection, whom: Whose) -> Iterator[bytes]:
+    ids = {"ids": list(whom.searches(connection))}
+    for query in _OF_SEARCHES:
+        yield from _rows(connection, query, "feedback" if query == "votes_on" else query, ids)
+    if whom.actor is not None:
+        for query, table in _OF_VOTER.items():
+            yield from _rows(connection, query, table, actor_parameters(whom.actor))
+
+
+def _rows(connection: Connection, query: str, table: str, of: dict[str, Any]) -> Iterator[bytes]:
+    cursor = connection.execute(named_queries("whose")[query], of)
+    names = [column.name for column in cursor.description or ()]
+    for row in cursor:
+        yield msgspec.json.encode({"table": table, **dict(zip(names, row, strict=True))}, enc_hook=_hex)
+
+
+def _hex(value: Any) -> str:
+    """A range of numbers and the like, as Postgres writes it."""
+    return str(value)
