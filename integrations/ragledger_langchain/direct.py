@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.vectorstores import VectorStore
 
+from ragledger.drift import disabled
 from ragledger.extraction import Call, Reading
 from ragledger.registry import ledger_named
 from ragledger.scope import scope
 from ragledger.weights import UNREADABLE, declared
 
 from . import listening
-from .installed import distinct
+from .installed import distinct, known_state
 from .marks import LEDGER, WEIGHTS, marks_for, said_for_call
 from .observe import check_named
-from .recording import Search, open_search, search_around
+from .recording import Search, open_search, search_around, warn_once
 from .weights import vector_store
+from .wrap import wrap_for_marks
 
 if TYPE_CHECKING:
     from ragledger import Ledger
@@ -81,9 +84,13 @@ def observe_store(  # noqa: PLR0913  each keyword is a column of the row
         object.__setattr__(store, MARKS, marks)
     except AttributeError as exc:
         raise TypeError(f"cannot observe a {type(store).__name__}: it takes no attribute") from exc
-    _wrap(type(store))
-    for each in listening.Heard(store).stores:
-        listening.listen(type(each))
+    try:
+        wrap_for_marks()  # so that nobody who ends their own watching takes these wrappers away
+        _wrap(type(store))
+        for each in listening.Heard(store).stores:
+            listening.listen(type(each))
+    except Exception as fault:  # noqa: BLE001  LangChain has changed: the store works as without us
+        disabled("LangChain", fault, ledger)
     return store
 
 
@@ -102,7 +109,7 @@ _RECORDS = "__ragledger_records__"
 
 
 def _recording(name: str, original: Any) -> Any:
-    wrapped = _awaited if inspect.iscoroutinefunction(original) else _called
+    wrapped = _awaited if name.startswith("a") else _called  # a decorator may hide what is a coroutine
     wrapper = wrapped(name, original)
     setattr(wrapper, _RECORDS, True)
     return wrapper
@@ -123,7 +130,7 @@ def _called(name: str, original: Any) -> Any:
             raise
         else:
             listening.hear(self, name, result)
-            search.finish(_documents(result))
+            search.finish(_documents(search, result))
             return result
         finally:
             if not search.ended:
@@ -147,7 +154,7 @@ def _awaited(name: str, original: Any) -> Any:
             raise
         else:
             listening.hear(self, name, result)
-            search.finish(_documents(result))
+            search.finish(_documents(search, result))
             return result
         finally:
             if not search.ended:
@@ -160,20 +167,24 @@ def _begin(
     name: str, original: Any, store: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Search | None:
     """Opens the search of this call; None when nobody observes it, or when it is part of one that is open."""
-    marks = vars(store).get(MARKS)
-    if marks is None or scope().suppressed:
-        return None
-    around = search_around()
-    if around is not None and _is_part(around, store):
-        return None
-    ledger = ledger_named(marks[LEDGER])
-    if ledger is None:
+    try:
+        marks = vars(store).get(MARKS)
+        if marks is None or scope().suppressed:
+            return None
+        ledger = ledger_named(marks[LEDGER])
+        if ledger is None:
+            warn_once(marks[LEDGER])
+            return None
+    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+        known_state().guard.take("langchain.begin", fault)
         return None
     with ledger.guard("langchain.begin"):
+        around = search_around()
+        if around is not None and _is_part(around, store):
+            return None
         call = Call({}, name.startswith("a"))
-        given = _given(original, store, args, kwargs)
+        asked, given = _given(original, store, args, kwargs)
         reading = _read(ledger, marks, store, name, given, call)
-        asked = next(iter(given.values()), None)
         search = open_search(distinct((ledger,)), store, asked, reading, marks, said_for_call(None))
         search.heard = listening.Heard(store)
         return search
@@ -184,47 +195,73 @@ def _is_part(around: Search, store: Any) -> bool:
     """Whether the open search is this store's, or its own retriever's: that one hears the scores, then."""
     if around.retriever is store:
         return True
-    if getattr(around.retriever, "vectorstore", None) is not store:
-        return False
     if not any(base.__name__ == "VectorStoreRetriever" for base in type(around.retriever).__mro__):
+        return False
+    if getattr(around.retriever, "vectorstore", None) is not store:
         return False
     if around.heard is None:
         around.heard = listening.Heard(store)
     return True
 
 
-def _given(original: Any, store: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of the call by name, those that `**kwargs` takes included."""
+def _given(
+    original: Any, store: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """What is asked, and the other arguments of the call by name, those that `**kwargs` takes included."""
+    found: dict[str, Any] = {}
     try:
-        signature = inspect.signature(original)
+        signature = _signature(original)
         bound = signature.bind(store, *args, **kwargs).arguments
     except (TypeError, ValueError):  # the call itself will say so
-        return dict(kwargs)
-    found = {}
-    for name, value in list(bound.items())[1:]:
-        kind = signature.parameters[name].kind
-        if kind is inspect.Parameter.VAR_KEYWORD:
-            found.update(value)
-        elif kind is not inspect.Parameter.VAR_POSITIONAL:
-            found[name] = value
-        else:
-            found.update(zip(("query", "k"), value, strict=False))
-    return found
+        found.update(zip(("query", "k"), args, strict=False), **kwargs)
+    else:
+        for name, value in list(bound.items())[1:]:
+            kind = signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                found.update(value)
+            elif kind is not inspect.Parameter.VAR_POSITIONAL:
+                found[name] = value
+            else:
+                found.update(zip(("query", "k"), value, strict=False))
+    asked = next((name for name in ("query", "embedding") if name in found), next(iter(found), None))
+    return (found.pop(asked) if asked is not None else None), found
+
+
+_signatures: weakref.WeakKeyDictionary[Any, inspect.Signature] = weakref.WeakKeyDictionary()
+
+
+def _signature(function: Any) -> inspect.Signature:
+    """Of a method, read once: it costs more than all the rest of a row."""
+    known = _signatures.get(function)
+    if known is None:
+        known = _signatures[function] = inspect.signature(function)
+    return known
 
 
 def _read(
     ledger: Ledger, marks: Mapping[str, Any], store: Any, name: str, given: Mapping[str, Any], call: Call
 ) -> Reading:
-    """The weights in force, declared ones first."""
+    """The weights in force, declared ones first, also where the others cannot be read."""
+    reading = Reading(UNREADABLE)
     with ledger.guard("langchain.weights"):
         reading = vector_store.direct(store, name, _METHODS[name], given, call)
-        stated = marks.get(WEIGHTS)
-        return reading if stated is None else reading._replace(weights=declared(dict(stated)))
-    return Reading(UNREADABLE)
+    stated = marks.get(WEIGHTS)
+    if stated is not None:
+        with ledger.guard("langchain.weights"):
+            return reading._replace(weights=declared(dict(stated)))
+    return reading
 
 
-def _documents(result: Any) -> Any:
-    """The documents alone, where they come with their scores."""
-    if isinstance(result, (list, tuple)) and result and all(type(item) is tuple for item in result):
-        return [item[0] for item in result]
+def _documents(search: Search, result: Any) -> Any:
+    """The documents alone, where they come with their scores; None, which is unreadable, where that cannot be seen."""
+    try:
+        if not isinstance(result, (list, tuple)):
+            return result
+        items = list(result)
+        if items and all(type(item) is tuple for item in items):
+            return [item[0] for item in items]
+    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+        for observation in search.observations:
+            observation.ledger.guard.take("langchain.extract", fault)
+        return None
     return result

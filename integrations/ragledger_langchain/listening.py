@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from langchain_core.vectorstores import VectorStore
 
-from ragledger.guard import Guard
+from ragledger.extraction import plain_number
 from ragledger.model import Candidate, Returned, ScoreKind, Signal
 from ragledger.observation import open_observation
 
@@ -26,6 +25,7 @@ from .weights.pg_store import inner_store
 from .weights.settings import name_of
 
 if TYPE_CHECKING:
+    from ragledger.guard import Guard
     from ragledger.observation import Observation
 
 __all__ = ["Heard", "hear", "is_own", "listen_to", "put", "unlisten"]
@@ -56,7 +56,7 @@ _KINDS: dict[str, ScoreKind] = {
     "langchain_chroma.vectorstores.Chroma": "distance",
     "langchain_community.vectorstores.sklearn.SKLearnVectorStore": "distance",
 }
-_guard = Guard()
+_TURNS: dict[str, int] = {"similarity": 1, "distance": -1}
 
 
 class _Leg(NamedTuple):
@@ -97,7 +97,10 @@ class Heard:
         self._legs = (_Leg(_rows(store, primary), strategy), _Leg(_rows(store, secondary), strategy))
 
     def candidates(
-        self, observation: Observation, returned: list[Candidate] | Returned | None
+        self,
+        observation: Observation,
+        returned: list[Candidate] | Returned | None,
+        signal: str | None = None,
     ) -> list[Candidate]:
         """What the store considered, each with its score; nothing where that is not certain.
 
@@ -111,12 +114,14 @@ class Heard:
         kind = "similarity" if self._nearness > 1 else kind_of(self.stores[-1], hybrid=self._legs is not None)
         for document, score in self._pairs:
             candidate = translator.item(document)
-            found.setdefault(
-                candidate.chunk_id,
-                msgspec.structs.replace(
-                    candidate, score=score, score_kind=kind, score_source="vector_store", admitted=False
-                ),
+            scored = msgspec.structs.replace(
+                candidate, score=score, score_kind=kind, score_source="vector_store", admitted=False
             )
+            if signal == "vector" and self._legs is None and kind in _TURNS:
+                number = plain_number(score)
+                dense = None if number is None else _TURNS[kind] * number
+                scored = msgspec.structs.replace(scored, vector=dense)
+            found.setdefault(candidate.chunk_id, scored)
         if self._legs is not None:
             _add_legs(found, self._legs, translator)
         if not found.keys() >= set(given):
@@ -198,22 +203,23 @@ def unlisten() -> None:
 
 def hear(store: Any, name: str, result: Any) -> None:
     """Hands what a scored method gave to the search that is open here, if it is of this store."""
-    if name in SCORED and (heard := _here(store)) is not None:
-        with _guard("langchain.scores"):
+    if name in SCORED and (found := _here(store)) is not None:
+        heard, guard = found
+        with guard("langchain.scores"):
             heard.take(SCORED[name], result)
 
 
-def _here(store: Any) -> Heard | None:
+def _here(store: Any) -> tuple[Heard, Guard] | None:
     enclosing = open_observation()
     search = getattr(enclosing.opening, "search", None) if enclosing is not None else None
     heard: Heard | None = getattr(search, "heard", None)
-    if heard is not None and any(each is store for each in heard.stores):
-        return heard
+    if enclosing is not None and heard is not None and any(each is store for each in heard.stores):
+        return heard, enclosing.ledger.guard
     return None
 
 
 def _listening(name: str, original: Any) -> Any:
-    if inspect.iscoroutinefunction(original):
+    if name.lstrip("_").startswith("a"):  # a decorator may hide what is a coroutine
 
         @functools.wraps(original)
         async def amethod(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -233,7 +239,7 @@ def _listening(name: str, original: Any) -> Any:
 
 
 def _inherited(cls: type, name: str, found: Any) -> Any:
-    if inspect.iscoroutinefunction(found):
+    if name.lstrip("_").startswith("a"):
 
         @functools.wraps(found)
         async def amethod(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -256,23 +262,24 @@ def _legs_of(name: str, original: Any) -> Any:
 
     @functools.wraps(original)
     async def query(self: Any, *args: Any, **kwargs: Any) -> Any:
-        heard = _here(self)
-        if heard is not None:
-            with _guard("langchain.scores"):
+        found = _here(self)
+        if found is not None:
+            heard, guard = found
+            with guard("langchain.scores"):
                 config = kwargs.get("hybrid_search_config", self.hybrid_search_config)
                 if config is not None:
-                    kwargs = {**kwargs, "hybrid_search_config": _telling(config, heard, self)}
+                    kwargs = {**kwargs, "hybrid_search_config": _telling(config, heard, guard, self)}
         return await original(self, *args, **kwargs)
 
     return query
 
 
-def _telling(config: Any, heard: Heard, store: Any) -> Any:
+def _telling(config: Any, heard: Heard, guard: Guard, store: Any) -> Any:
     fusion = config.fusion_function
 
     @functools.wraps(fusion)
     def fuse(primary: Any, secondary: Any, **parameters: Any) -> Any:
-        with _guard("langchain.scores"):
+        with guard("langchain.scores"):
             heard.take_legs(store, store.distance_strategy.name, primary, secondary)
         return fusion(primary, secondary, **parameters)
 

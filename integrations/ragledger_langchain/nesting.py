@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from ragledger.extraction import Reading
-from ragledger.fusion import Fusion
-from ragledger.model import Candidate, Returned, Signal
+from ragledger.fusion import Fusion, signal_of
+from ragledger.model import Candidate, Returned
 
 from .weights.members import unwrapped
 
@@ -40,6 +40,18 @@ class Members(Fusion):
         """Keeps what a call inside of this search gave, when it is a member's."""
         if (name := self.place(retriever, tag)) is not None:
             self.take(name, items)
+
+    def own_scores(self, returned: Iterable[tuple[Any, Candidate]]) -> list[Candidate]:
+        """What was returned, without the numbers that are still a member's: fusion hands its items on as they are."""
+        return [
+            msgspec.structs.replace(candidate, score=None, score_kind=None, score_source=None)
+            if candidate.score is not None and candidate.score in self._numbers(item, candidate)
+            else candidate
+            for item, candidate in returned
+        ]
+
+    def _numbers(self, item: Any, candidate: Candidate) -> set[float]:
+        return self.given(item)
 
     def place(self, retriever: object, tag: int | None) -> str | None:
         """The name of the member that this call is the answer of; None when it is of none."""
@@ -81,6 +93,10 @@ class Admission(Members):
             left.setdefault(content, []).append(candidate)
         return [self._identified(item, candidate, ids, left) for item, candidate in returned]
 
+    def _numbers(self, item: Any, candidate: Candidate) -> set[float]:
+        same = candidate.chunk_id
+        return {each.score for _, each in self._found if each.chunk_id == same and each.score is not None}
+
     @staticmethod
     def _identified(
         item: Any, candidate: Candidate, ids: set[str | None], left: Mapping[Any, list[Candidate]]
@@ -107,7 +123,7 @@ class Admission(Members):
                 score=None,
                 score_kind=None,
                 score_source=None,
-                signals={self.names[0]: Signal(candidate.score, rank)},
+                signals={self.names[0]: signal_of(candidate, rank)},
                 admitted=False,
             )
             for rank, (_, candidate) in enumerate(self._found, 1)
@@ -119,6 +135,8 @@ def fusion_for(retriever: Any, reading: Reading) -> Members:
     if hasattr(retriever, "base_compressor"):
         return Admission(reading.members[0])
     names = {base.__name__ for base in type(retriever).__mro__}
+    if reading.key is not None:
+        return Members(reading.members, reading.key, tagged=not _TAGGING.isdisjoint(names))
     if "EnsembleRetriever" in names and (id_key := getattr(retriever, "id_key", None)) is not None:
         return Members(reading.members, lambda item: item.metadata[id_key], tagged=True)
     key = _content if "EnsembleRetriever" in names else _id_or_content

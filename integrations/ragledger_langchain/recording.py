@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from .installed import State
 
-__all__ = ["Search", "begin", "open_search", "search_around"]
+__all__ = ["Search", "begin", "open_search", "search_around", "warn_once"]
 
 _logger = logging.getLogger(__name__)
 _EMBEDDING_CALLS = frozenset({"embed_query", "aembed_query"})
@@ -133,7 +133,6 @@ class Search:
         if self.heard is not None or self.reading.members:
             self._let_go()
         self.observations.clear()  # its opening leads back here
-        self.observations.clear()
 
     def _finish(self, observation: Observation, result: Any) -> None:
         returned = None  # what cannot be read is unknown, not empty
@@ -157,15 +156,19 @@ class Search:
         if parent is not None:
             _say_around(observation, parent)
         if heard is not None and not observation.scored:
-            observation.candidates(*heard.candidates(observation, returned))
+            observation.candidates(*heard.candidates(observation, returned, self.reading.signal))
         if isinstance(fusion, Members) and not observation.scored:
             if isinstance(fusion, Admission) and (items := items_of(result, returned)) is not None:
                 returned = fusion.identified(items)
-            if (items := items_of(result, returned)) is not None and (found := fusion.candidates(items)):
-                observation.candidates(*found)
+            if (items := items_of(result, returned)) is not None:
+                returned = fusion.own_scores(items)
+                if found := fusion.candidates(zip(result, returned, strict=True)):
+                    observation.candidates(*found)
+            if fusion.repeats:
+                observation.flag("duplicate_hit")
         around = parent.fusion if parent is not None else None
         if isinstance(around, Members) and (items := items_of(result, returned)) is not None:
-            scores = {item.chunk_id: item.score for item in observation.scored}
+            scores = {item.chunk_id: item for item in observation.scored}
             around.answer(
                 self.retriever, self.member, _with_scores(items, scored=scores) if scores else items
             )
@@ -192,12 +195,15 @@ def _say_around(observation: Observation, parent: Observation) -> None:
 
 
 def _with_scores(
-    items: Iterator[tuple[Any, Candidate]], *, scored: Mapping[str | None, float | None]
+    items: Iterator[tuple[Any, Candidate]], *, scored: Mapping[str | None, Candidate]
 ) -> Iterator[tuple[Any, Candidate]]:
     """The scores that the search itself did not return with its items."""
     for item, candidate in items:
-        score = scored.get(candidate.chunk_id) if candidate.score is None else candidate.score
-        yield item, msgspec.structs.replace(candidate, score=score)
+        own = scored.get(candidate.chunk_id)
+        if own is None or (candidate.score is not None and not own.outranks(candidate)):
+            yield item, candidate
+        else:
+            yield item, msgspec.structs.replace(candidate, score=own.score, score_kind=own.score_kind)
 
 
 def _tell(observation: Observation, result: Any) -> None:
@@ -245,7 +251,7 @@ def begin(
         reading = _read(ledgers[0], retriever, call, marks)
         run_id = _run_id(kwargs["run_id"]) if "run_id" in kwargs else None
         search = open_search(ledgers, retriever, asked, reading, marks, said_for_call(config), run_id, config)
-        if search.observations and search.observations[0].parent is not None:
+        if any(observation.parent is not None for observation in search.observations):
             search.member = tag_of(config)
     except Exception as fault:  # noqa: BLE001  the same
         ledgers[0].guard.take("langchain.begin", fault)
@@ -295,7 +301,7 @@ def _ledgers(state: State, name: str | None, enclosing: Observation | None) -> t
         own = ledger_named(name)
         if own is not None:
             return distinct((own, *everywhere)) if everywhere else (own,)
-        _warn_once(name)
+        warn_once(name)
     if enclosing is None:
         return everywhere
     found = list(everywhere)
@@ -307,11 +313,12 @@ def _ledgers(state: State, name: str | None, enclosing: Observation | None) -> t
     return distinct(found)
 
 
-def _warn_once(name: str) -> None:
+def warn_once(name: str) -> None:
+    """Says that a marked retriever or store is not recorded, because its ledger is not here."""
     if name not in _missing and len(_missing) < _MOST_WARNINGS:
         _missing.add(name)
         _logger.warning(
-            "ragledger: a retriever is marked for ledger %s, which is not open in this process", name
+            "ragledger: a retriever or store is marked for ledger %s, which is not open in this process", name
         )
 
 
@@ -357,16 +364,15 @@ def open_search(  # noqa: PLR0913  the parts of one call
 
 def _read(ledger: Ledger, retriever: Any, call: Call, marks: Mapping[str, Any]) -> Reading:
     """The weights in force, declared ones first. What cannot be read is said to be unreadable."""
-    try:
+    reading = Reading(UNREADABLE)
+    with ledger.guard("langchain.weights"):
         reading = read(retriever, call)
-        stated = marks.get(WEIGHTS)
-        if stated is None:
-            return reading
-        top_k = next((stated[key] for key in _TOP_K_NAMES if key in stated), reading.top_k)
-        return reading._replace(weights=declared(dict(stated)), top_k=top_k)
-    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
-        ledger.guard.take("langchain.weights", fault)
-    return Reading(UNREADABLE)
+    stated = marks.get(WEIGHTS)
+    if stated is not None:  # wins also where the others cannot be read
+        with ledger.guard("langchain.weights"):
+            top_k = next((stated[key] for key in _TOP_K_NAMES if key in stated), reading.top_k)
+            return reading._replace(weights=declared(dict(stated)), top_k=top_k)
+    return reading
 
 
 def _run_id(given: Any) -> str | None:

@@ -77,10 +77,13 @@ class Attempts:
                 failure = self.recent.get(key)
                 if failure is None or now - failure.at_ns > _AGE_NS:
                     continue
+                same = _is(failure.retriever, asked.retriever)
+                if place.parent is None and not same and _fuses(observation.parent):
+                    continue  # the members of one fusion are no attempts of one another
                 if place.turn is not None and place.turn == failure.turn:
                     continue
                 observation.attempt_of = failure.first
-                same = asked.again or _is(failure.retriever, asked.retriever)
+                same = same or asked.again
                 observation.attempt_reason = "retry" if same else "fallback"
                 return
 
@@ -118,6 +121,10 @@ def _keys(observation: Observation, asked: Asked) -> Iterator[tuple[Place, _Key]
         yield place, (place.parent, above, digest)
     if above is not None:
         yield Place(None), (None, above, digest)
+
+
+def _fuses(parent: Observation | None) -> bool:
+    return parent is not None and parent.fusion is not None
 
 
 def _weakly(retriever: Any) -> weakref.ref[Any] | None:

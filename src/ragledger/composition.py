@@ -233,12 +233,15 @@ def _hit(
 ) -> HitRecord:
     """A row from what was returned (`item`) and what the retriever's own code said of it (`detail`)."""
     text, number = sanitise.text, sanitise.number
-    score = item.score if item.score is not None else detail.score
+    said = item if item.score is not None and not detail.outranks(item) else detail
+    score = said.score
     score = score if score is None else number(score, flags)
     vector, lexical = detail.vector, detail.lexical
     document_id = item.document_id if item.document_id is not None else detail.document_id
     source_kind = item.source_kind if item.source_kind is not None else detail.source_kind
-    score_source = detail.score_source if detail.score_source is not None else item.score_source
+    score_source = said.score_source
+    if score is None and score_source is None:
+        score_source = item.score_source
     id_source: IdSource = item.chunk_id_source or "framework"
     if id_source not in _ID_SOURCES:
         id_source = sanitise.word(id_source, _ID_SOURCES, flags) or "framework"
@@ -249,7 +252,7 @@ def _hit(
         document_id if document_id is None else text(document_id, flags),
         source_kind if source_kind is None else text(source_kind, flags),
         score,
-        _score_kind(item, detail, flags) if score is not None else "none",
+        _score_kind(said, detail, flags) if score is not None else "none",
         score_source if score_source is None else text(score_source, flags),
         vector if vector is None else number(vector, flags),
         lexical if lexical is None else number(lexical, flags),
@@ -274,8 +277,8 @@ def _other_signals(signals: Mapping[str, Signal | float | None], flags: set[str]
     return found
 
 
-def _score_kind(item: Candidate, detail: Candidate, flags: set[str]) -> ScoreKind:
-    given = item.score_kind if item.score_kind is not None else detail.score_kind
+def _score_kind(said: Candidate, detail: Candidate, flags: set[str]) -> ScoreKind:
+    given = said.score_kind
     if given is not None and (known := sanitise.word(given, _SCORE_KINDS, flags)) is not None:
         return known  # type: ignore[no-any-return]
     sources = (detail.vector is not None) + (detail.lexical is not None)
@@ -285,9 +288,11 @@ def _score_kind(item: Candidate, detail: Candidate, flags: set[str]) -> ScoreKin
 
 
 def _best(hits: list[HitRecord]) -> float | None:
-    """The best score: of distances, the smallest. Of numbers of no known kind nobody knows which is better."""
+    """The best score: of distances, the smallest. Of numbers of no known kind, or of two, nobody knows which is better."""
     scored = [hit for hit in hits if hit.score is not None and hit.score_kind != "none"]
     if not scored:
+        return None
+    if any(hit.score_kind != scored[0].score_kind for hit in scored):
         return None
     scores = [hit.score for hit in scored if hit.score is not None]
     return min(scores) if scored[0].score_kind == "distance" else max(scores)

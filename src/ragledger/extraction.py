@@ -8,6 +8,7 @@ group `ragledger_extractors` whose name is the class and whose value is the func
 
 from __future__ import annotations
 
+import inspect
 import logging
 import numbers
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -17,6 +18,7 @@ from .model import ScoreKind
 from .weights import UNKNOWN, Weights
 
 __all__ = [
+    "BODY",
     "ENTRY_POINTS",
     "UNREAD",
     "Call",
@@ -30,7 +32,14 @@ __all__ = [
 
 _logger = logging.getLogger(__name__)
 ENTRY_POINTS = "ragledger_extractors"
-BODY = ("_get_relevant_documents", "_aget_relevant_documents", "_retrieve", "_aretrieve")
+BODY = (
+    "_get_relevant_documents",
+    "_aget_relevant_documents",
+    "invoke",
+    "ainvoke",
+    "_retrieve",
+    "_aretrieve",
+)
 _CACHE_SIZE = 1024
 
 
@@ -116,7 +125,9 @@ def read(retriever: Any, call: Call = _NO_CALL) -> Reading:
     reading = plan.extract(retriever, call)
     if not isinstance(reading, Reading):
         raise TypeError("an extractor gives back a Reading")
-    return reading if plan.trusted else _of_override(reading)
+    # An extractor that was loaded by this very reading may have named a body of its own.
+    trusted = plan.trusted or ((again := _plans.get(cls)) is not None and again.trusted)
+    return reading if trusted else _of_override(reading)
 
 
 def load_entry_points() -> None:
@@ -146,15 +157,16 @@ def plain_number(value: Any) -> int | float | None:
 
 def _on_first_use(offered: Any) -> Extractor:
     def extract(retriever: Any, call: Call) -> Reading:
+        before = _registered.get(offered.name)
         try:
             found: Extractor = offered.load()
         except Exception as exc:
             _logger.warning("ragledger: an extractor cannot be loaded (%s)", type(exc).__name__)
             extractor(offered.name)(_unreadable)
             raise
-        _registered[offered.name] = _Registered(found, BODY)
-        _plans.clear()
-        return found(retriever, call)
+        if _registered.get(offered.name) is before:  # its own decorator may name the methods that rank
+            extractor(offered.name)(found)
+        return read(retriever, call)
 
     return extract
 
@@ -170,7 +182,7 @@ def _plan(cls: type) -> _Plan | None:
     for base in cls.__mro__:
         found = _registered.get(f"{base.__module__}.{base.__qualname__}")
         if found is not None:
-            own = any(name in vars(above) for above in derived for name in found.body)
+            own = any(_overrides(above, base, name) for above in derived for name in found.body)
             plan = _Plan(found.extract, not own)
             break
         derived.append(base)
@@ -178,6 +190,12 @@ def _plan(cls: type) -> _Plan | None:
         _plans.clear()
     _plans[cls] = plan
     return plan
+
+
+def _overrides(cls: type, base: type, name: str) -> bool:
+    """Whether the class has a method of its own, and not what it inherits with somebody's wrapper around it."""
+    own = vars(cls).get(name)
+    return own is not None and inspect.unwrap(own) is not inspect.unwrap(getattr(base, name, _overrides))
 
 
 def _of_override(reading: Reading) -> Reading:

@@ -7,6 +7,8 @@ held only as long as the search is open.
 
 from __future__ import annotations
 
+import numbers
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,7 +16,7 @@ import msgspec
 
 from .model import Candidate, Signal
 
-__all__ = ["Fusion", "member_names"]
+__all__ = ["Fusion", "member_names", "signal_of"]
 
 
 class _Answer(NamedTuple):
@@ -31,6 +33,16 @@ def member_names(members: Sequence[object]) -> list[str]:
         seen[name] = seen.get(name, 0) + 1
         names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
     return names
+
+
+def signal_of(candidate: Candidate, rank: int) -> Signal:
+    """An item's place in the answer of a member. Better is larger: a distance is turned."""
+    score = candidate.score
+    if score is None or candidate.score_kind == "none":
+        return Signal(None, rank)
+    if candidate.score_kind == "distance":
+        score = -score if isinstance(score, numbers.Real) else None
+    return Signal(score, rank)
 
 
 class Fusion:
@@ -80,10 +92,16 @@ class Fusion:
         """Keeps a member's answer: its live items in their order, each with what is to be stored of it."""
         kept: dict[Hashable, tuple[Candidate, Signal]] = {}
         for rank, (item, candidate) in enumerate(items, 1):
-            said = candidate, Signal(candidate.score, rank)
+            said = candidate, signal_of(candidate, rank)
             if kept.setdefault(self._key(item), said) is not said:
                 self.repeats = True
         self._answers[name] = _Answer(name, kept)
+
+    def given(self, item: Any) -> set[float]:
+        """The numbers that members gave an item."""
+        key = self._key(item)
+        found = [answer.items[key][0].score for answer in self._answers.values() if key in answer.items]
+        return {score for score in found if score is not None}
 
     def candidates(self, returned: Iterable[tuple[Any, Candidate]]) -> list[Candidate]:
         """Every item that a member gave, with its score and rank there; ids are those of the item that was returned."""
@@ -94,9 +112,16 @@ class Fusion:
             for key, (candidate, signal) in answer.items.items():
                 of_item = found.setdefault(key, (ids.get(key, candidate), {}))
                 of_item[1][answer.name] = signal
+        known = Counter(candidate.chunk_id for candidate, _ in found.values())
         return [
             msgspec.structs.replace(
-                candidate, score=None, score_kind=None, score_source=None, signals=signals, admitted=False
+                candidate,
+                score=None,
+                score_kind=None,
+                score_source=None,
+                # Two items of one id would be one hit: whose the numbers are, nobody could tell.
+                signals=signals if candidate.chunk_id is None or known[candidate.chunk_id] == 1 else None,
+                admitted=False,
             )
             for candidate, signals in found.values()
         ]

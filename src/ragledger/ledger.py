@@ -104,8 +104,12 @@ class Ledger:
 
         Raises:
             MalformedReference: the id is not one.
+
+        The answer of a search that was not recorded is refused as `not_recorded`: there is nothing to lead back to.
         """
         if isinstance(search, Receipt):
+            if search.search_id is None:
+                return Receipt(search_id=None, status="refused", reason="not_recorded")
             served_from, known = search.search_id, search.hits
         else:
             served_from = feedback.parse_reference(search, None, 1).search_id

@@ -47,7 +47,10 @@ IdSource: TypeAlias = Literal["framework", "metadata", "derived"]
 
 
 class Signal(Struct, frozen=True, gc=False):
-    """What one signal said of one item: its score, its rank among the items that the signal gave, or both."""
+    """What one signal said of one item: its score, its rank among the items that the signal gave, or both.
+
+    A score is better when it is larger: a distance is turned, and one of which that is not known is left out.
+    """
 
     score: float | None = None
     rank: Rank | None = None
@@ -75,6 +78,10 @@ class Candidate(_Identified, frozen=True, kw_only=True):
     score_source: str | None = None
     chunk_id_source: IdSource | None = None
     content_key: bytes | None = None
+
+    def outranks(self, other: Candidate) -> bool:
+        """Whether its score, heard of the store itself, is the one to keep: not before a reranker's."""
+        return self.score is not None and self.score_source == "vector_store" and other.score_kind != "rerank"
 
 
 class HitRecord(Struct, frozen=True, array_like=True, gc=False):

@@ -52,6 +52,13 @@ COMPRESSORS = {
     f"{_TRANSFORMERS}long_context_reorder.LongContextReorder": Compressor(),
 }
 _PIPELINE = f"{_CLASSIC}base.DocumentCompressorPipeline"
+_BODY = (
+    "compress_documents",
+    "acompress_documents",
+    "transform_documents",
+    "atransform_documents",
+    "rerank",
+)
 _RANKING = frozenset({"compressor", "members", "member_settings"})
 
 
@@ -81,13 +88,20 @@ def _compressors(compressor: Any, unknown: list[str]) -> tuple[list[Any], list[A
     configured, effective = [], []
     for step in steps:
         kind = type(step)
-        known = next((COMPRESSORS[name] for name in map(name_of, kind.__mro__) if name in COMPRESSORS), None)
+        known, base = next(
+            ((COMPRESSORS[name], base) for base in kind.__mro__ if (name := name_of(base)) in COMPRESSORS),
+            (None, kind),
+        )
+        own = any(name in vars(cls) for cls in kind.__mro__[: kind.__mro__.index(base)] for name in _BODY)
         told, shown = {"class": kind.__name__}, {"class": kind.__name__}
         if known is None:
             unknown.append(f"compressor.{kind.__name__}")
         else:
             told |= _fields(step, (*known.shown, *known.fields), unknown)
-            shown |= {name: told[name] for name in known.shown if name in told}
+            if own:  # with a body of its own, what is set on it need not take effect
+                unknown.append(f"compressor.{kind.__name__}")
+            else:
+                shown |= {name: told[name] for name in known.shown if name in told}
             unknown.extend([f"compressor.{name}" for name in known.fields if name in told])
             if known.model:
                 unknown.append("compressor.llm")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragledger.extraction import Call, Reading, extractor
+from ragledger.extraction import BODY, Call, Reading, extractor
 from ragledger.fusion import member_names
 
 from .members import member_of, unwrapped
@@ -18,7 +18,7 @@ _RANKING = frozenset({"fusion", "weights", "c", "id_key", "members", "member_set
 @extractor(
     "langchain_classic.retrievers.ensemble.EnsembleRetriever",
     "langchain.retrievers.ensemble.EnsembleRetriever",
-    body=("rank_fusion", "arank_fusion", "weighted_reciprocal_rank"),
+    body=(*BODY, "rank_fusion", "arank_fusion", "weighted_reciprocal_rank"),
 )
 def _ensemble(retriever: Any, call: Call) -> Reading:
     """Reciprocal rank fusion. Per-call keyword arguments do not reach the members."""
@@ -34,7 +34,7 @@ def _ensemble(retriever: Any, call: Call) -> Reading:
 @extractor(
     "langchain_classic.retrievers.merger_retriever.MergerRetriever",
     "langchain.retrievers.merger_retriever.MergerRetriever",
-    body=("_get_relevant_documents", "_aget_relevant_documents", "merge_documents", "amerge_documents"),
+    body=(*BODY, "merge_documents", "amerge_documents"),
 )
 def _merger(retriever: Any, call: Call) -> Reading:
     """In turn one of each member. Nothing is left out, so there are no weights, and no number of results."""

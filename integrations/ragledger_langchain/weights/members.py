@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ragledger.extraction import Call, read
+from ragledger_langchain.installed import known_state
 
 __all__ = ["Member", "member_of", "unwrapped"]
 
@@ -34,7 +35,11 @@ def member_of(member: Any, call: Call, given: Mapping[str, Any] | None = None) -
         given: the arguments of the outer call that reach it.
     """
     inner, kwargs = unwrapped(member)
-    reading = read(inner, Call({**kwargs, **(given or {})}, call.asynchronous))
+    try:
+        reading = read(inner, Call({**kwargs, **(given or {})}, call.asynchronous))
+    except Exception as fault:  # noqa: BLE001  one member that nobody can read does not hide the others
+        known_state().guard.take("langchain.weights", fault)
+        return Member(type(inner).__name__, None, None)
     if reading.weights.source == "unknown":
         return Member(type(inner).__name__, None, reading.dense)
     # Two levels of lists and mappings is what a row of weights holds: a composite in a composite says its own.

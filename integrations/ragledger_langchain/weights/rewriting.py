@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragledger.extraction import Call, Reading, extractor
+from ragledger.extraction import BODY, Call, Reading, extractor
 
 from .members import member_of
 from .settings import extracted
@@ -17,6 +17,14 @@ _RANKING = frozenset({"include_original", "members", "member_settings"})
 @extractor(
     "langchain_classic.retrievers.multi_query.MultiQueryRetriever",
     "langchain.retrievers.multi_query.MultiQueryRetriever",
+    body=(
+        *BODY,
+        "generate_queries",
+        "agenerate_queries",
+        "retrieve_documents",
+        "aretrieve_documents",
+        "unique_union",
+    ),
 )
 def _multi_query(retriever: Any, call: Call) -> Reading:
     """What several questions find, each document once. Which questions, the model says."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ragledger.extraction import Call, Reading, extractor, plain_number
+from ragledger.extraction import BODY, Call, Reading, extractor, plain_number
 
 from .settings import extracted, plain, split
 from .vector_store import has_embeddings, settings_for
@@ -37,6 +37,7 @@ def _multi_vector(retriever: Any, call: Call) -> Reading:
 @extractor(
     "langchain_classic.retrievers.self_query.base.SelfQueryRetriever",
     "langchain.retrievers.self_query.base.SelfQueryRetriever",
+    body=(*BODY, "_prepare_query", "_get_docs_with_query", "_aget_docs_with_query"),
 )
 def _self_query(retriever: Any, call: Call) -> Reading:
     """A model writes the query, a filter and maybe the number of results: those of this search are not known."""
@@ -57,6 +58,7 @@ def _self_query(retriever: Any, call: Call) -> Reading:
 @extractor(
     "langchain_classic.retrievers.time_weighted_retriever.TimeWeightedVectorStoreRetriever",
     "langchain.retrievers.time_weighted_retriever.TimeWeightedVectorStoreRetriever",
+    body=(*BODY, "_get_combined_score", "_get_rescored_docs", "get_salient_docs", "aget_salient_docs"),
 )
 def _time_weighted(retriever: Any, call: Call) -> Reading:
     """Relevance, plus what is left of freshness, plus other scores, of what the store finds and the last `k` documents."""

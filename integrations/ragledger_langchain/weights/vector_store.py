@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from ragledger.extraction import Call, Reading, extractor, plain_number
 from ragledger.weights import Weights
 
 from . import pg_store
-from .settings import name_of
+from .settings import name_of, plain
 
 __all__ = ["SearchSettings", "direct", "has_embeddings", "settings_for"]
 
@@ -51,6 +52,20 @@ _RANKING = frozenset(
     }
 )
 _PLAIN = frozenset({int, float, type(None)})
+_KNOWN = frozenset({*_SETTINGS, "filter"})
+_WORD = re.compile(r"[A-Za-z0-9_.:/-]{1,60}")
+# Of these no more than the name is anybody's business: they may hold a question, a person or a password.
+_CLOSED = re.compile(
+    r"query|text|filter|where|expr|prompt|user|tenant|key|token|secret|password", re.IGNORECASE
+)
+
+
+class _Other(NamedTuple):
+    """What a store is given that only the store knows: `alpha`, `hybrid`, `namespace`. The type tells 1 from True."""
+
+    name: str
+    type: type
+    value: int | float | str | bool | None
 
 
 class _Search(NamedTuple):
@@ -63,6 +78,7 @@ class _Search(NamedTuple):
     dense: bool
     values: tuple[Any, ...]
     own: pg_store.PgSettings | None
+    others: tuple[_Other, ...] = ()
     method: str | None = None
     """What is called, where it is not what the search type calls."""
 
@@ -80,10 +96,7 @@ _defaults: dict[tuple[type, str], dict[str, int | float]] = {}
 _is_pg: dict[type, bool] = {}
 
 
-@extractor(
-    "langchain_core.vectorstores.base.VectorStoreRetriever",
-    body=("_get_relevant_documents", "_aget_relevant_documents"),
-)
+@extractor("langchain_core.vectorstores.base.VectorStoreRetriever")
 def _vector_store(retriever: Any, call: Call) -> Reading:
     settings = retriever.search_kwargs
     if call.kwargs:
@@ -124,7 +137,23 @@ def _search(store: Any, search_type: str, settings: Mapping[str, Any], call: Cal
         has_embeddings(store),
         tuple([settings.get(name) for name in _SETTINGS]),
         pg_store.settings_of(store, settings) if own else None,
+        () if _KNOWN.issuperset(settings) else _others(settings, _PG_OWN if own else _KNOWN),
     )
+
+
+_PG_OWN = _KNOWN | {"hybrid_search_config"}
+
+
+def _others(settings: Mapping[str, Any], known: frozenset[str]) -> tuple[_Other, ...]:
+    found = []
+    for name, given in settings.items():
+        if name in known or given is None or type(name) is not str:
+            continue
+        value = None if _CLOSED.search(name) else plain(given)
+        if isinstance(value, str) and (type(value) is not str or not _WORD.fullmatch(value)):
+            value = None
+        found.append(_Other(name, type(value), value))
+    return tuple(found)
 
 
 def _read_cached(search: _Search) -> Reading:
@@ -169,6 +198,11 @@ def _settings(search: _Search) -> SearchSettings:
     effective = _effective(configured, search, unknown)
     if search.own is not None:
         _add_own(search.own, configured, effective, unknown)
+    for name, _, value in search.others:  # what a store makes of it cannot be shown here
+        if value is not None:
+            configured.setdefault(name, value)
+        if name not in unknown:
+            unknown.append(name)
     if search.filtered:
         unknown.append("filter")  # that there is one shapes the ranking; what it says may be personal
     return SearchSettings(configured, effective, unknown)
