@@ -8,7 +8,7 @@ nothing is appended: what was admitted was delivered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ragledger.model import Candidate, Returned
 
@@ -21,33 +21,74 @@ __all__ = ["Prompts"]
 
 _MOST_SEARCHES = 32
 """Of one span that is open for long, such as the run of an agent, the latest."""
+_MOST_LOOSE = 1024
 _CACHE_SIZE = 1024
 _IGNORING = "llama_index.core.response_synthesizers.generation.Generation"
 """This synthesizer answers without the nodes that it is given."""
 
 
-class _Searched(NamedTuple):
-    observation: Observation
-    nodes: Sequence[Any]  # as returned
-    chunk_ids: Sequence[str | None]
-    scores: Sequence[Any]
+class _Searched:
+    """A search under one span, and what became of its nodes since."""
+
+    __slots__ = ("answer", "chunk_ids", "nodes", "observation", "processed", "ran", "scores")
+
+    def __init__(
+        self, observation: Observation, answer: Sequence[Any], chunk_ids: Sequence[str | None], scores: Any
+    ) -> None:
+        self.observation = observation
+        self.answer = answer
+        self.nodes = list(answer)  # as returned
+        self.chunk_ids = chunk_ids
+        self.scores: Sequence[Any] = scores
+        self.ran: list[Any] = []
+        self.processed: Sequence[Any] | None = None
+        """What the last postprocessor that got its nodes gave back."""
 
 
 class _Prompt:
     """What is known of the span of one engine, until it ends."""
 
-    __slots__ = ("engine", "processed", "ran", "searches")
+    __slots__ = ("engine", "searches")
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
         self.searches: list[_Searched] = []
-        self.ran: list[Any] = []
-        self.processed: list[Any] | None = None
 
-    @property
-    def postprocessors(self) -> list[Any]:
+    def postprocessors(self, searched: _Searched) -> list[Any]:
         """Those that the engine has, or that were seen: an asynchronous one may have no span of its own."""
-        return list(getattr(self.engine, "_node_postprocessors", None) or self.ran)
+        return list(getattr(self.engine, "_node_postprocessors", None) or searched.ran)
+
+    def sources(self, handed: Any) -> list[_Searched]:
+        """The searches that these nodes came from: by the objects themselves, also after a postprocessor."""
+        if not isinstance(handed, (list, tuple)):
+            return []
+        found = [item for item in self.searches if handed is item.answer or handed is item.processed]
+        if found:
+            return found
+        if not handed:
+            return list(self.searches) if len(self.searches) == 1 else []
+        return self._by_objects(handed) or self._by_contents(handed)
+
+    def _by_objects(self, handed: Sequence[Any]) -> list[_Searched]:
+        of_item: dict[int, list[_Searched]] = {}
+        of_node: dict[int, list[_Searched]] = {}
+        for searched in self.searches:
+            for item in (*searched.nodes, *(searched.processed or ())):
+                of_item.setdefault(id(item), []).append(searched)
+                of_node.setdefault(id(getattr(item, "node", item)), []).append(searched)
+        found: set[_Searched] = set()
+        for item in handed:
+            if (known := of_item.get(id(item))) is None:
+                known = of_node.get(id(getattr(item, "node", item)), [])
+            found.update(known)
+        return [searched for searched in self.searches if searched in found]
+
+    def _by_contents(self, handed: Sequence[Any]) -> list[_Searched]:
+        """Of nodes that were all made anew. An engine has its own searches alone under its span."""
+        found = {place for of_node in _matches(self.searches, list(handed)) for place in of_node}
+        if found or self.engine is None:
+            return [searched for place, searched in enumerate(self.searches) if place in found]
+        return list(self.searches)
 
 
 class Prompts:
@@ -55,8 +96,11 @@ class Prompts:
 
     def __init__(self) -> None:
         self.open: dict[str, _Prompt] = {}
-        self.processing: dict[str, _Prompt] = {}
-        self._reranking: dict[str, Callable[[BaseException | None], None]] = {}
+        self.processing: dict[str, list[_Searched]] = {}
+        self._reranking: dict[str, list[Callable[[BaseException | None], None]]] = {}
+        self._loose: dict[
+            str, None
+        ] = {}  # open without an engine: whether such a span still runs is not known
         self._engines: dict[type, bool] = {}
 
     def is_engine(self, instance: Any) -> bool:
@@ -86,80 +130,133 @@ class Prompts:
         if observation.receipt.search_id is None:
             return  # nothing durable to say more of
         if (prompt := self.open.get(span_id)) is None:
-            prompt = self.open[span_id] = _Prompt(None)
+            prompt = self._open_loose(span_id)
         chunk_ids = read.chunk_ids if isinstance(read, Returned) else [item.chunk_id for item in read]
         scores = read.scores if isinstance(read, Returned) else [item.score for item in read]
-        prompt.searches.append(_Searched(observation, list(nodes), chunk_ids, scores or [None] * len(nodes)))
-        del prompt.searches[:-_MOST_SEARCHES]
+        prompt.searches.append(_Searched(observation, nodes, chunk_ids, scores or [None] * len(nodes)))
+        if len(prompt.searches) > _MOST_SEARCHES:
+            forgotten = prompt.searches.pop(0)
+            forgotten.observation.ledger.guard.count("llama_index.forgotten_search")
 
-    def child_entered(self, span_id: str, parent_id: str, instance: Any, arguments: dict[str, Any]) -> None:
+    def _open_loose(self, span_id: str) -> _Prompt:
+        """Of a span that is no engine's. It may have ended before its search did: then nobody closes it."""
+        self._loose[span_id] = None
+        if len(self._loose) > _MOST_LOOSE:
+            oldest = next(iter(self._loose))
+            self._loose.pop(oldest, None)
+            self.open.pop(oldest, None)
+        prompt = self.open[span_id] = _Prompt(None)
+        return prompt
+
+    @property
+    def engines_open(self) -> bool:
+        """Whether an engine or a postprocessor is still at work."""
+        return bool(self.processing) or len(self.open) > len(self._loose)
+
+    def child_entered(self, span_id: str, parent_id: str, instance: Any, bound: Any) -> None:
         """A span under one of ours: a postprocessor, or the synthesizer that makes the prompt."""
         prompt = self.open[parent_id]
         if not prompt.searches:
             return
         if "postprocess_nodes-" in span_id:
-            self.processing[span_id] = prompt
-            prompt.ran.append(instance)
-            if are_rerankers([instance]):
-                self._narrate(span_id, prompt.searches[-1].observation, instance, arguments)
+            nodes = _nodes_of(bound)
+            sources = self.processing[span_id] = prompt.sources(nodes)
+            for searched in sources:
+                searched.ran.append(instance)
+            if sources and are_rerankers([instance]):
+                self._narrate(span_id, sources, instance, nodes)
         elif ".synthesize-" in span_id or ".asynthesize-" in span_id:
+            nodes = _nodes_of(bound)
+            sources = prompt.sources(nodes)
             kind = type(instance)
-            if f"{kind.__module__}.{kind.__qualname__}" != _IGNORING:
-                _deliver(prompt, arguments.get("nodes"))
-            prompt.searches.clear()
-            prompt.ran.clear()
-            prompt.processed = None
+            prompt.searches = [searched for searched in prompt.searches if searched not in sources]
+            if f"{kind.__module__}.{kind.__qualname__}" != _IGNORING and isinstance(nodes, (list, tuple)):
+                _deliver(prompt, sources, nodes)
 
     def processed(self, span_id: str, result: Any, fault: BaseException | None = None) -> None:
         """A postprocessor is done. Of several, the last one's answer counts."""
-        prompt = self.processing.pop(span_id)
-        if (end := self._reranking.pop(span_id, None)) is not None:
+        sources = self.processing.pop(span_id)
+        for end in self._reranking.pop(span_id, ()):
             end(fault)
         if isinstance(result, (list, tuple)):
-            prompt.processed = list(result)
+            for searched in sources:
+                searched.processed = result
 
     def exit(self, span_id: str, *, came_back: bool) -> None:
         """The span ends. Where no synthesizer was seen, the last postprocessor's answer was what it went on with."""
         prompt = self.open.pop(span_id)
-        if came_back and prompt.processed is not None:
-            _deliver(prompt, prompt.processed)
+        self._loose.pop(span_id, None)
+        if came_back:
+            _deliver_processed(prompt, prompt.searches)
 
-    def _narrate(self, span_id: str, search: Observation, reranker: Any, arguments: dict[str, Any]) -> None:
-        """A reranker has a span of its own, below that of the search whose nodes it gets."""
+    def _narrate(self, span_id: str, sources: list[_Searched], reranker: Any, nodes: Any) -> None:
+        """A reranker has a span of its own in each ledger, below that of the latest search whose nodes it gets."""
         from ragledger.spans.rerank import rerank_after
 
         said = reranker_facts(reranker)
-        nodes = arguments.get("nodes")
         count = len(nodes) if isinstance(nodes, (list, tuple)) else 0
-        end = rerank_after(search, model_name=said.model_name, top_k=said.top_k, candidate_count=count)
-        if end is not None:
-            self._reranking[span_id] = end
+        of_ledger = {id(searched.observation.ledger): searched.observation for searched in sources}
+        ends = self._reranking[span_id] = []
+        for search in of_ledger.values():
+            end = rerank_after(search, model_name=said.model_name, top_k=said.top_k, candidate_count=count)
+            if end is not None:
+                ends.append(end)
 
     def clear(self) -> None:
         """Forgets everything: nobody listens any more."""
         self.open.clear()
+        self._loose.clear()
         self.processing.clear()
-        self._reranking.clear()
+        while self._reranking:
+            for end in self._reranking.popitem()[1]:
+                end(None)
 
 
-def _deliver(prompt: _Prompt, nodes: Any) -> None:
-    if not isinstance(nodes, (list, tuple)):
-        return
-    postprocessors = prompt.postprocessors
+def _nodes_of(bound: Any) -> Any:
+    """The nodes of the call, also where an override takes `*args` or `**kwargs`."""
+    if "nodes" in bound.arguments:
+        return bound.arguments["nodes"]
+    return (
+        bound.kwargs["nodes"]
+        if "nodes" in bound.kwargs
+        else next((item for item in bound.args if isinstance(item, (list, tuple))), None)
+    )
+
+
+def _deliver_processed(prompt: _Prompt, sources: list[_Searched]) -> None:
+    """What the postprocessors gave back, together for the searches whose nodes they got together."""
+    together: dict[int, list[_Searched]] = {}
+    for searched in sources:
+        if searched.processed is not None:
+            together.setdefault(id(searched.processed), []).append(searched)
+    for members in together.values():
+        final = list(members[0].processed or ())
+        _append_all(prompt, members, final, _matches(members, final))
+
+
+def _deliver(prompt: _Prompt, sources: list[_Searched], nodes: Sequence[Any]) -> None:
     final = list(nodes)
-    found = _matches(prompt.searches, final)
-    if prompt.processed is not None and final is not prompt.processed and any(not ranks for ranks in found):
-        # An engine that cuts nodes anew for its prompt: these are what it cut.
-        final = prompt.processed
-        found = _matches(prompt.searches, final)
-    for place, searched in enumerate(prompt.searches):
+    found = _matches(sources, final)
+    if any(not ranks for ranks in found):
+        # An engine that cuts nodes anew for its prompt: what was processed is what it cut.
+        _deliver_processed(prompt, [item for item in sources if item.processed is not None])
+        sources = [item for item in sources if item.processed is None]
+        found = _matches(sources, final)
+    _append_all(prompt, sources, final, found)
+
+
+def _append_all(
+    prompt: _Prompt, sources: list[_Searched], final: list[Any], found: list[dict[int, int]]
+) -> None:
+    if not sources:
+        return
+    for place, searched in enumerate(sources):
         ranks = [
             (of_node[place], node) for of_node, node in zip(found, final, strict=True) if place in of_node
         ]
-        _append(searched, list(_once(ranks)), final, postprocessors)
-    unmatched = sum(not of_node for of_node in found)
-    if unmatched and postprocessors:
-        prompt.searches[0].observation.ledger.guard.count("llama_index.unmatched_node")
+        _append(searched, list(_once(ranks)), final, prompt.postprocessors(searched))
+    if any(not of_node for of_node in found) and any(prompt.postprocessors(item) for item in sources):
+        sources[0].observation.ledger.guard.count("llama_index.unmatched_node")
 
 
 def _append(
@@ -176,12 +273,17 @@ def _append(
     by = "application"
     if postprocessors:
         changed = ranks != sorted(ranks) or any(
-            score != searched.scores[rank - 1] for rank, score in zip(ranks, scores, strict=True)
+            not _is_same(score, searched.scores[rank - 1]) for rank, score in zip(ranks, scores, strict=True)
         )
         own = all(type(item).__module__.startswith("llama_index.core.") for item in postprocessors)
         by = "reranker" if are_rerankers(postprocessors) or (changed and not own) else "postprocessor"
     with observation.ledger.guard("llama_index.delivery"):
         observation.ledger.deliver(search_id, ranks, by=by, scores=scores)
+
+
+def _is_same(score: Any, known: Any) -> bool:
+    """Two that are both not a number are the same score."""
+    return bool(score == known or (score != score and known != known))
 
 
 def _once(ranks: list[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:

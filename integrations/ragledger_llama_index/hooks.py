@@ -62,12 +62,15 @@ class _Opener(_Handler):
         **kwargs: Any,
     ) -> None:
         found = self.hooks
-        first = found.in_place()
+        try:
+            first = found.in_place()
+        except Exception as fault:  # noqa: BLE001  the dispatcher would swallow it without a word
+            found.searches.guard.take("llama_index.install", fault)
+            first = True
         # Of a search's spans only the outer one counts: `X.retrieve-..` and `X.aretrieve-..`, not `X._retrieve-..`.
         if (".retrieve-" in id_ or ".aretrieve-" in id_) and isinstance(instance, BaseRetriever):
             try:
-                query = next(iter(bound_args.arguments.values()), None)
-                search = found.searches.enter(id_, parent_id, instance, query, tags)
+                search = found.searches.enter(id_, parent_id, instance, _query_of(bound_args), tags)
                 if search is not None and not first:
                     _detach(search)
             except Exception as fault:  # noqa: BLE001  the dispatcher would swallow it without a word
@@ -76,9 +79,12 @@ class _Opener(_Handler):
             prompts = found.searches.prompts
             if parent_id in prompts.open:
                 with found.searches.guard("llama_index.enter"):
-                    prompts.child_entered(id_, parent_id, instance, bound_args.arguments)
-            if prompts.is_engine(instance):
-                prompts.enter(id_, instance)
+                    prompts.child_entered(id_, parent_id, instance, bound_args)
+            try:
+                if prompts.is_engine(instance):
+                    prompts.enter(id_, instance)
+            except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+                found.searches.guard.take("llama_index.enter", fault)
 
     def span_exit(
         self, id_: str, bound_args: Any, instance: Any | None = None, result: Any | None = None, **kwargs: Any
@@ -114,13 +120,14 @@ class _Closer(_Handler):
         self, id_: str, bound_args: Any, instance: Any | None = None, result: Any | None = None, **kwargs: Any
     ) -> None:
         found = self.hooks
-        if found.searches.prompts.open:
+        prompts = found.searches.prompts
+        if prompts.open or prompts.processing:
             _leave_prompt(found, id_, result, None)
         try:
             if id_ in found.searches.open:
                 found.searches.exit(id_, result)
                 found.settle()
-            elif "_embedding" in id_:
+            elif "_embedding" in id_ and isinstance(instance, BaseEmbedding):
                 found.searches.embedding_exited()
         except Exception as fault:  # noqa: BLE001  the dispatcher would swallow it without a word
             found.searches.guard.take("llama_index.exit", fault)
@@ -134,7 +141,8 @@ class _Closer(_Handler):
         **kwargs: Any,
     ) -> None:
         found = self.hooks
-        if found.searches.prompts.open:
+        prompts = found.searches.prompts
+        if prompts.open or prompts.processing:
             _leave_prompt(found, id_, None, err if err is not None else RuntimeError())
         if id_ in found.searches.open:
             with found.searches.guard("llama_index.exit"):
@@ -174,7 +182,7 @@ class Hooks:
 
     def settle(self) -> None:
         """Leaves the dispatcher as it was, once nobody wants us and nothing is open."""
-        if self._wanted or self.searches.open:
+        if self._wanted or self.searches.open or self.searches.prompts.engines_open:
             return
         with self._lock:
             if not self._wanted:
@@ -231,14 +239,25 @@ def _check_dispatcher() -> None:
             raise TypeError(f"{method} takes {', '.join(sorted(theirs))}")
 
 
+def _query_of(bound: Any) -> Any:
+    """What is asked, also where an override takes `*args` or `**kwargs`."""
+    arguments = bound.arguments
+    if "str_or_query_bundle" in arguments:
+        return arguments["str_or_query_bundle"]
+    positional = bound.args
+    return positional[0] if positional else bound.kwargs.get("str_or_query_bundle")
+
+
 def _leave_prompt(found: Hooks, span_id: str, result: Any, fault: BaseException | None) -> None:
     prompts = found.searches.prompts
     if span_id in prompts.processing:
         with found.searches.guard("llama_index.exit"):
             prompts.processed(span_id, result, fault)
+            found.settle()
     if span_id in prompts.open:
         with found.searches.guard("llama_index.exit"):
             prompts.exit(span_id, came_back=fault is None)
+            found.settle()
 
 
 def _detach(search: Search) -> None:

@@ -38,6 +38,9 @@ def begin(seats: list[Seat], retriever: object, observation: Observation, asked:
             name = fusing.fusion.name_for(retriever, getattr(query, "query_str", query))
             if name is not None:
                 seats.append(Seat(observation, fusing, fusing.fusion, name))
+        return
+    if (around := observation.parent) is not None and around.fusion is not None:
+        around.flag("incomplete")  # a member's answer will be missing
 
 
 def end(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ragledger.extraction import plain_number
-from ragledger.weights import Weights
+from ragledger.weights import UNREADABLE, Weights
 
 __all__ = ["NUMBERS", "WORDS", "RerankerFacts", "are_rerankers", "reranker_facts", "with_postprocessors"]
 
@@ -25,11 +27,18 @@ NUMBERS = (
     "top_k",
     "top_n",
 )
-WORDS = ("mode", "model", "model_name")
 """Fields that are read of any postprocessor. Prompts, keywords and keys of metadata are not."""
+WORDS = ("mode", "model", "model_name")
+"""Fields that are read of LlamaIndex's own classes: in one of the application, such a word may be anything."""
 
+_CONFIGURED = frozenset({"context_after", "context_before", "percentile_cutoff", "threshold_cutoff"})
+"""What cuts sentences out of nodes, or is used under conditions alone: which nodes there are is not shaped by it."""
 _OWN = "llama_index.core."
+_OWN_WORDS = "llama_index."
 _LONGEST_WORD = 100
+_WORD = re.compile(r"[\w.:@+-]+")
+_MODEL = re.compile(r"\w[\w.+-]*/[\w.:@+-]+")
+"""As a hub names it: of an organisation."""
 _REORDERING = frozenset(
     {
         "EmbeddingRecencyPostprocessor",
@@ -42,14 +51,23 @@ _REORDERING = frozenset(
 
 def with_postprocessors(weights: Weights, postprocessors: Sequence[Any]) -> Weights:
     """The weights of a search, with what its engine will do to the answer: a threshold, a reranker, a limit."""
-    settings = [_settings(postprocessor) for postprocessor in postprocessors]
-    theirs = [item for item in postprocessors if not type(item).__module__.startswith(_OWN)]
+    read = [_settings(postprocessor) for postprocessor in postprocessors]
+    settings = [of_one for of_one, _ in read]
+    effective = [
+        {name: value for name, value in of_one.items() if name not in _CONFIGURED} for of_one in settings
+    ]
+    # Of a class that is not LlamaIndex's own, there may be more than these fields.
+    theirs = any(not type(item).__module__.startswith(_OWN) for item in postprocessors)
+    unknown = {*weights.unknown}
+    if theirs or not all(complete for _, complete in read):
+        unknown.add("postprocessors")
+    if weights.source == "unknown":
+        unknown.add("retriever")  # all that is effective below is what the engine adds
     return msgspec.structs.replace(
         weights,
         configured={**weights.configured, "postprocessors": settings},
-        effective={**weights.effective, "postprocessors": settings},
-        # Of a class that is not LlamaIndex's own, there may be more than these fields.
-        unknown=(*weights.unknown, "postprocessors") if theirs else weights.unknown,
+        effective={**weights.effective, "postprocessors": effective},
+        unknown=weights.unknown if weights.unknown == UNREADABLE.unknown else tuple(sorted(unknown)),
         ranking=weights.ranking | {"postprocessors"},
     )
 
@@ -68,22 +86,43 @@ class RerankerFacts(NamedTuple):
 
 def reranker_facts(reranker: Any) -> RerankerFacts:
     """The names under which LlamaIndex's rerankers have them; none that is not a short word, or a number."""
-    said = _settings(reranker)
+    said, _ = _settings(reranker)
     model = said.get("model_name", said.get("model"))
     top_k = said.get("top_n", said.get("top_k"))
     return RerankerFacts(model, top_k if isinstance(top_k, int) else None)
 
 
-def _settings(postprocessor: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"postprocessor": type(postprocessor).__name__}
-    for name in NUMBERS:
-        if (number := plain_number(getattr(postprocessor, name, None))) is not None:
-            found[name] = number
-    for name in WORDS:
-        word = getattr(postprocessor, name, None)
-        if isinstance(word, str) and len(word) <= _LONGEST_WORD:
-            found[name] = str(word)
-    return found
+def _settings(postprocessor: Any) -> tuple[dict[str, Any], bool]:
+    """Its settings by name, and whether all that it has of these could be read."""
+    kind = type(postprocessor)
+    found: dict[str, Any] = {"postprocessor": kind.__name__}
+    complete = True
+    for name in (*NUMBERS, *WORDS):
+        try:
+            value = getattr(postprocessor, name, None)
+            if name not in WORDS:
+                value = plain_number(value)
+            elif value is not None:
+                value = _word(name, value) if kind.__module__.startswith(_OWN_WORDS) else None
+                complete = complete and value is not None
+        except Exception:  # noqa: BLE001  a property may raise anything
+            complete, value = False, None
+        if value is not None:
+            found[name] = value
+    return found, complete
+
+
+def _word(name: str, value: Any) -> str | None:
+    """One identifier: the last segment of a path, which may name a machine or a customer; None for anything else."""
+    if isinstance(value, Enum):
+        value = value.value
+    if not isinstance(value, str) or len(value) > _LONGEST_WORD:
+        return None
+    if name != "mode" and not _MODEL.fullmatch(value):
+        value = re.split(r"[/\\]", value.rstrip("/\\"))[-1]
+    elif name == "mode" and not value.isidentifier():
+        return None
+    return str(value) if _WORD.fullmatch(value) or _MODEL.fullmatch(value) else None
 
 
 def _reranks(kind: type) -> bool:

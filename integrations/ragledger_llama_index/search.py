@@ -188,19 +188,26 @@ class Searches:
 
     def embedding_exited(self) -> None:
         """An embedding came back: a failure before it was one attempt of several."""
-        if self._failing and (search := self._enclosing()) is not None:
+        search = self._enclosing()
+        if search is None:
+            return
+        if search.reading.dense is None:
+            search.dense_answered = True  # whatever it is that was searched, there was a vector to search by
+        if self._failing:
             search.embedding_failed = False
             self._failing.discard(search)
 
     def _read(self, instance: Any, parent_span_id: str | None, ledger: Ledger) -> Reading:
         try:
             reading = weights.read(instance)
-            if self.prompts.open and (applied := self.prompts.postprocessors_of(parent_span_id)):
-                return reading._replace(weights=with_postprocessors(reading.weights, applied))
-            return reading  # noqa: TRY300  the usual end
         except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
             ledger.guard.take("llama_index.weights", fault)
-            return _UNREADABLE
+            reading = _UNREADABLE
+        if self.prompts.open:
+            with ledger.guard("llama_index.weights"):
+                if applied := self.prompts.postprocessors_of(parent_span_id):
+                    return reading._replace(weights=with_postprocessors(reading.weights, applied))
+        return reading
 
     def _tell_signals(
         self, search: Search, observation: Observation, result: Any, returned: list[Candidate] | Returned

@@ -58,9 +58,11 @@ class Annotations:
 
     def searched(self, record: SearchRecord) -> None:
         """Keeps the ids of its span; forgets the oldest past the limit."""
-        if record.trace_id is None:
-            return
-        self._traces[record.search_id] = TraceIds(record.trace_id, record.span_id, record.sampled)
+        if record.trace_id is None or record.span_owner is None:
+            return  # ids that came with a request, of a span that is not the search's
+        self._traces[record.search_id] = TraceIds(
+            record.trace_id, record.span_id, record.sampled, record.span_owner
+        )
         if len(self._traces) > _MOST:
             for oldest in list(self._traces)[: _MOST // 8]:
                 self._traces.pop(oldest, None)

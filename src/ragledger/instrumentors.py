@@ -21,7 +21,6 @@ _HIDE = (
 _CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _TRACELOOP = "TRACELOOP_TRACE_CONTENT"
 _OFF = frozenset({"0", "false"})
-_ON = frozenset({"1", "true"})
 
 
 class Instrumentor(NamedTuple):
@@ -100,7 +99,7 @@ def _is_active(known: _Known) -> bool:
 
 def _exports_text(family: str, environ: Mapping[str, str]) -> bool:
     if family == "openinference":
-        return any(environ.get(name, "").strip().lower() not in _ON for name in _HIDE)
+        return any(environ.get(name, "").lower() != "true" for name in _HIDE)  # as its TraceConfig reads them
     if family == "traceloop":
         return environ.get(_TRACELOOP, "").strip().lower() not in _OFF
     return environ.get(_CAPTURE, "").strip().upper() in {"SPAN_ONLY", "SPAN_AND_EVENT", "EVENT_ONLY"}

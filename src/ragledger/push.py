@@ -12,6 +12,7 @@ import queue
 import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .annotations import NAME, Annotation
@@ -96,6 +97,16 @@ def _post(url: str, body: Any, headers: Mapping[str, str]) -> urllib.request.Req
     return urllib.request.Request(url, data, {"Content-Type": "application/json", **headers}, method="POST")
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an answer that was not hoped for: the key in the headers is for the configured address alone."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """None: the 3xx is raised as the error that it is."""
+
+
+_opener = urllib.request.build_opener(_NoRedirect)
+
+
 class Push:
     """An `annotations.Teller`. What does not fit into its queue is counted and dropped; a vote never waits."""
 
@@ -114,15 +125,16 @@ class Push:
                 self._guard.count("push:full")
 
     def close(self, timeout_s: float) -> None:
-        """Sends what waits, for about that time."""
+        """Sends what waits, for about that time. What is left then is counted and forgotten."""
         worker = self._workers.pop(os.getpid(), None)
         if worker is not None:
-            worker.close(timeout_s)
+            for _ in range(worker.close(timeout_s)):
+                self._guard.count("push:left")
 
     def _send(self, vote: Annotation) -> None:
         for name, target in self._targets.items():
             try:
-                with quietly(), urllib.request.urlopen(target(vote), timeout=_TIMEOUT_S):
+                with quietly(), _opener.open(target(vote), timeout=_TIMEOUT_S):
                     pass
             except Exception as exc:  # noqa: BLE001  a backend that is away, or refuses, costs the vote there
                 self._guard.count(f"push:{name}", exc)
@@ -135,9 +147,10 @@ class _Worker:
         self._send = send
         self._votes: queue.Queue[Annotation | None] = queue.Queue(_WAITING)
         self._lock = threading.Lock()
+        self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def take(self, vote: Annotation | None) -> bool:
+    def take(self, vote: Annotation) -> bool:
         """False when the queue is full."""
         try:
             self._votes.put_nowait(vote)
@@ -149,10 +162,23 @@ class _Worker:
                 self._thread.start()
         return True
 
-    def close(self, timeout_s: float) -> None:
-        if self.take(None) and self._thread is not None:
+    def close(self, timeout_s: float) -> int:
+        """Waits for the thread. It ends after the request that it is at, and the number left to it is returned."""
+        self._closing.set()
+        with suppress(queue.Full):
+            self._votes.put_nowait(None)  # wakes it; one with a full queue is awake
+        if self._thread is not None:
             self._thread.join(timeout_s)
+        left = 0
+        with suppress(queue.Empty):
+            while True:
+                left += self._votes.get_nowait() is not None
+        with suppress(queue.Full):
+            self._votes.put_nowait(None)  # the one above may have been among those
+        return left
 
     def _run(self) -> None:
-        while (vote := self._votes.get()) is not None:
-            self._send(vote)
+        while not (self._closing.is_set() and self._votes.empty()):
+            vote = self._votes.get()
+            if vote is not None:
+                self._send(vote)

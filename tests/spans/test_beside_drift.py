@@ -13,6 +13,7 @@ from fix_spans import Spans
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 
+from ragledger import Candidate
 from ragledger.testing import MemoryLedger, memory_ledger
 
 UTIL_GENAI = "opentelemetry.util.genai.invocation"
@@ -97,6 +98,41 @@ def test_something_else_under_their_key(
         assert has_a_span_of_its_own(ledger, spans)
     finally:
         otel_context.detach(token)
+
+
+class Said:
+    """As `RetrievalData`, of a retrieval that is open."""
+
+    def __init__(self) -> None:
+        self.attributes: dict[str, Any] = {}
+        self.data_source_id = None
+
+
+@pytest.mark.parametrize(
+    ("scope", "owner"),
+    [
+        ("opentelemetry.instrumentation.genai.langchain", "opentelemetry.instrumentation.genai.langchain"),
+        ("opentelemetry.util.genai.handler", "opentelemetry.util.genai.handler"),
+        ("acme.app", "ours"),
+    ],
+)
+def test_their_span_is_written_on_only_where_it_is_the_current_one(
+    ledger: MemoryLedger, spans: Spans, monkeypatch: pytest.MonkeyPatch, scope: str, owner: str
+) -> None:
+    monkeypatch.setitem(sys.modules, UTIL_GENAI, module(UTIL_GENAI, RetrievalData=Said))
+    data = Said()
+    with spans.provider.get_tracer(scope).start_as_current_span("around") as around:
+        token = otel_context.attach(otel_context.set_value(KEY, data))
+        try:
+            with ledger.search() as search:
+                search.candidates(Candidate("a"))
+        finally:
+            otel_context.detach(token)
+    row = ledger.row
+    assert row.span_owner == owner
+    is_theirs = row.span_id == around.get_span_context().span_id.to_bytes(8, "big")
+    assert is_theirs == (owner != "ours") == bool(data.attributes)
+    assert len(spans.finished) == (1 if is_theirs else 2)
 
 
 @pytest.mark.parametrize(

@@ -109,8 +109,10 @@ def test_past_the_limit_of_the_sdk_what_types_the_span_and_leads_to_the_row_is_k
         for n in range(128):
             found.narration.span.set_attribute(f"of.the.application.{n}", n)  # type: ignore[union-attr]
         found.candidates(*[Candidate(f"c{n}", score=0.5) for n in range(50)])
+        found.declare(top_k=7)
     said = said_by(spans)
     assert len(said) == limit
+    assert said["gen_ai.retrieval.top_k"] == 7
     assert said["openinference.span.kind"] == "RETRIEVER"
     assert said["gen_ai.operation.name"] == "retrieval"
     assert said["ragledger.search.id"] == str(found.receipt.search_id)
@@ -134,6 +136,20 @@ def test_text_is_said_when_both_switches_are_on(
         "retrieval.documents.0.document.content": CHUNKS[0],
         "retrieval.documents.1.document.content": CHUNKS[1],
     }
+
+
+def test_an_unpaired_surrogate_is_escaped(
+    make_ledger: Callable[..., Ledger], spans: Spans, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An exporter encodes a batch as a whole: one text that has no UTF-8 would lose it."""
+    monkeypatch.setenv(CAPTURE, "SPAN_ONLY")
+    ledger = make_ledger(tracer_provider=spans.provider, span_query_text=True, span_chunk_text=True)
+    with ledger.search() as found:
+        found.tell(query="q\ud800", chunks=["c\udfff"])
+        found.candidates(Candidate("a"))
+    said = said_by(spans)
+    assert said["gen_ai.retrieval.query.text"] == said["input.value"] == "q\\ud800"
+    assert said["retrieval.documents.0.document.content"] == "c\\udfff"
 
 
 @pytest.mark.parametrize("mode", [None, "", "NO_CONTENT", "EVENT_ONLY", "true", "1"])

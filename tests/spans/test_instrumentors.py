@@ -19,7 +19,7 @@ OFFICIAL = "opentelemetry-instrumentation-genai-langchain"
 HIDDEN = {
     "OPENINFERENCE_HIDE_INPUTS": "true",
     "OPENINFERENCE_HIDE_OUTPUTS": "True",
-    "OPENINFERENCE_HIDE_EMBEDDINGS_TEXT": "1",
+    "OPENINFERENCE_HIDE_EMBEDDINGS_TEXT": "TRUE",
     "OPENINFERENCE_HIDE_RETRIEVAL_DOCUMENTS": "true",
 }
 Look = Callable[..., dict[str, Instrumentor]]
@@ -55,6 +55,8 @@ def test_who_is_not_installed_is_not_named(look: Look) -> None:
         (OPENINFERENCE, {}, True),
         (OPENINFERENCE, HIDDEN, False),
         (OPENINFERENCE, HIDDEN | {"OPENINFERENCE_HIDE_EMBEDDINGS_TEXT": "no"}, True),
+        (OPENINFERENCE, HIDDEN | {"OPENINFERENCE_HIDE_EMBEDDINGS_TEXT": "1"}, True),
+        (OPENINFERENCE, HIDDEN | {"OPENINFERENCE_HIDE_INPUTS": " true "}, True),
         (OFFICIAL, {}, False),
         (OFFICIAL, {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "span_only"}, True),
     ],

@@ -7,9 +7,11 @@ import json
 import logging
 import os
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import pytest
 from fix_pg import Database
@@ -18,9 +20,14 @@ from integration.shipping import wait_until
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from opentelemetry.trace import NoOpTracerProvider
 
 from ragledger import Candidate, ConfigError, Ledger
 from ragledger import push as module
+from ragledger.annotations import Annotation
+from ragledger.guard import Guard
+from ragledger.ports import TraceIds
+from ragledger.push import Push, targets_from
 
 pytestmark = pytest.mark.pg
 
@@ -39,6 +46,7 @@ class Backend:
     def __init__(self) -> None:
         self.received: list[Received] = []
         self.status = 200
+        self.headers: dict[str, str] = {}
         self.open = threading.Event()
         self.open.set()
         backend = self
@@ -49,6 +57,14 @@ class Backend:
                 backend.open.wait(60)
                 backend.received.append(Received(self.path, dict(self.headers), body))
                 self.send_response(backend.status)
+                for name, value in backend.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_GET(self) -> None:
+                backend.received.append(Received(self.path, dict(self.headers), None))
+                self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
@@ -78,11 +94,27 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
     backend.close()
 
 
+def annotation() -> Annotation:
+    return Annotation(
+        TraceIds(b"1" * 16, b"2" * 8, True, "ours"), uuid4(), uuid4(), 1, "relevant", 2 / 3, True
+    )
+
+
+def _nowhere() -> urllib.request.Request:
+    return urllib.request.Request("http://127.0.0.1:9")
+
+
 def vote(ledger: Ledger, chunk_id: str = "b", actor: str = "human:ana") -> Any:
     with ledger.search() as search:
         search.candidates(Candidate("a"), Candidate("b"))
     assert ledger.vote(search.receipt.search_id, chunk_id, "relevant", actor=actor).status == "journalled"
     return search.receipt.search_id
+
+
+def pushing(before: set[threading.Thread]) -> list[threading.Thread]:
+    return [
+        thread for thread in set(threading.enumerate()) - before if thread.name.startswith("ragledger-push")
+    ]
 
 
 def test_phoenix_gets_an_annotation_of_the_span(
@@ -139,10 +171,15 @@ def test_langfuse_gets_a_score_of_the_observation(
 def test_by_default_nothing_is_sent_and_nobody_is_started(
     make_ledger: MakeLedger, spans: Spans, backend: Backend
 ) -> None:
+    quiet = make_ledger(tracer_provider=spans.provider, name="quiet")
     before = set(threading.enumerate())
-    vote(make_ledger(tracer_provider=spans.provider))
-    assert backend.received == []
-    assert "ragledger-push" not in {thread.name for thread in set(threading.enumerate()) - before}
+    vote(quiet)
+    assert not pushing(before)
+    # The same, where it is configured: so are the thread and the request known.
+    vote(make_ledger(tracer_provider=spans.provider, push="phoenix"))
+    wait_until(lambda: len(backend.received) == 1)
+    assert len(pushing(before)) == 1
+    assert backend.received[0].body["data"][0]["span_id"] == f"{spans.finished[1].context.span_id:016x}"
 
 
 def test_p9_nothing_of_the_voter_and_no_text_is_sent(
@@ -154,6 +191,8 @@ def test_p9_nothing_of_the_voter_and_no_text_is_sent(
         search.candidates(Candidate("ZEBRAID", "ZEBRADOC"))
     ledger.vote(search.receipt.search_id, "ZEBRAID", "relevant", actor="human:ZEBRANAME")
     wait_until(lambda: len(backend.received) == 2)
+    assert {got.path for got in backend.received} == {"/v1/span_annotations", "/api/public/scores"}
+    assert str(search.receipt.search_id) in repr(backend.received)
     assert "ZEBRA" not in repr(backend.received)
 
 
@@ -193,8 +232,12 @@ def test_p4_a_backend_that_hangs_holds_up_no_vote_and_what_does_not_fit_is_count
     for _ in range(6):  # one is being sent at most, three wait
         vote(ledger)
     assert ledger.guard.faults["push:full"] >= 2
+    full = ledger.guard.faults["push:full"]
+    assert full <= 3
+    assert backend.received == []
     backend.open.set()
-    wait_until(lambda: len(backend.received) + ledger.guard.faults["push:full"] == 6)
+    wait_until(lambda: len(backend.received) == 6 - full)
+    assert ledger.guard.faults == {"push:full": full}
 
 
 def test_closing_sends_what_waits(make_ledger: MakeLedger, spans: Spans, backend: Backend) -> None:
@@ -202,17 +245,67 @@ def test_closing_sends_what_waits(make_ledger: MakeLedger, spans: Spans, backend
     for _ in range(5):
         vote(ledger)
     ledger.close()
-    wait_until(lambda: len(backend.received) == 5)
+    wait_until(lambda: len(backend.received) + ledger.guard.faults.get("push:left", 0) == 5)
 
 
-def test_p4_closing_does_not_wait_for_a_backend_that_hangs(
+def test_closing_waits_for_its_thread_which_ends() -> None:
+    """Without a ledger around it: the time to close is given."""
+    before, sent, guard = set(threading.enumerate()), [], Guard()
+    push = Push({"here": lambda annotation: sent.append(annotation) or _nowhere()}, guard)
+    for _ in range(5):
+        push(annotation())
+    push.close(60)
+    assert len(sent) == 5
+    assert pushing(before) == []
+    assert guard.faults == {"push:here": 5}
+
+
+def test_p4_closing_does_not_wait_for_a_backend_that_hangs(backend: Backend) -> None:
+    backend.open.clear()
+    before, guard = set(threading.enumerate()), Guard()
+    push = Push(targets_from(["phoenix"], {"PHOENIX_COLLECTOR_ENDPOINT": backend.url}), guard)
+    for _ in range(1100):
+        push(annotation())
+    [thread] = pushing(before)
+    push.close(0.1)
+    assert backend.received == []
+    full = guard.faults["push:full"]
+    assert 1100 - full - guard.faults["push:left"] in {0, 1}  # one may be on its way
+    backend.open.set()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert len(backend.received) <= 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307])
+def test_a_redirect_is_a_failure_and_the_key_goes_nowhere_else(backend: Backend, status: int) -> None:
+    elsewhere = Backend()
+    try:
+        backend.status, backend.headers = status, {"Location": elsewhere.url + "/login"}
+        environ = {"PHOENIX_COLLECTOR_ENDPOINT": backend.url, "PHOENIX_API_KEY": "secret"}
+        guard = Guard()
+        push = Push(targets_from(["phoenix"], environ), guard)
+        push(annotation())
+        push.close(60)
+        assert len(backend.received) == 1
+        assert elsewhere.received == []
+        assert guard.faults == {"push:phoenix": 1}
+    finally:
+        elsewhere.close()
+
+
+def test_a_vote_on_a_search_that_has_no_span_is_not_sent(
     make_ledger: MakeLedger, spans: Spans, backend: Backend
 ) -> None:
-    backend.open.clear()
-    ledger = make_ledger(tracer_provider=spans.provider, push="phoenix", strict=False)
-    vote(ledger)
-    ledger.close()  # the timeout of the test is far above the second that it waits
-    assert backend.received == []
+    """Its row has the ids of the request around it."""
+    around = spans.provider.get_tracer("app").start_as_current_span("request")
+    with around:
+        silent = make_ledger(tracer_provider=NoOpTracerProvider(), push="phoenix", name="silent")
+        vote(silent)
+    vote(make_ledger(tracer_provider=spans.provider, push="phoenix"))
+    wait_until(lambda: len(backend.received) == 1)
+    assert silent.flush()
+    assert backend.received[0].body["data"][0]["span_id"] == f"{spans.finished[-1].context.span_id:016x}"
 
 
 def test_a_vote_on_a_search_that_was_not_sampled_is_not_sent(
@@ -229,13 +322,13 @@ def test_our_requests_make_no_spans(
 ) -> None:
     """Instrumentation of urllib asks the same question."""
     enabled: list[bool] = []
-    plain = module.urllib.request.urlopen
+    plain = module._opener.open
 
     def watched(*args: Any, **given: Any) -> Any:
         enabled.append(is_instrumentation_enabled())
         return plain(*args, **given)
 
-    monkeypatch.setattr(module.urllib.request, "urlopen", watched)
+    monkeypatch.setattr(module._opener, "open", watched)
     vote(make_ledger(tracer_provider=spans.provider, push="phoenix"))
     wait_until(lambda: len(backend.received) == 1)
     assert enabled == [False]

@@ -31,6 +31,7 @@ _OURS = "ragledger.retrieval.context"
 _UTIL_GENAI = "opentelemetry.util.genai.invocation"
 _OPENINFERENCE_LANGCHAIN = "openinference.instrumentation.langchain"
 _OPENINFERENCE_SCOPE = "openinference."
+_OFFICIAL_SCOPES = ("opentelemetry.instrumentation.genai.", "opentelemetry.util.genai.")
 _RETRIEVING = (".retrieve", ".aretrieve", "._retrieve", "._aretrieve")
 _THEIRS = frozenset({n.OPERATION, n.DATA_SOURCE, n.TOP_K})  # they say these themselves
 
@@ -66,7 +67,13 @@ def _met(current: Context, attributes: Mapping[str, Any]) -> Beside:
     around = trace.get_current_span(current)
     theirs: Any = current.get(_KEY)
     # A task that outlives their retrieval still has it in its context, and an ended span tells nothing any more.
-    if theirs is not None and theirs is not current.get(_OURS) and around.is_recording():
+    # And what is current may be a span of the application inside of theirs, on which nothing of ours belongs.
+    if (
+        theirs is not None
+        and theirs is not current.get(_OURS)
+        and around.is_recording()
+        and _is_official(around)
+    ):
         said = getattr(theirs, "attributes", None)
         # One of them is one search: what runs inside of it, or after it, has a span of its own.
         if isinstance(said, dict) and n.SEARCH_ID not in said:
@@ -78,6 +85,11 @@ def _met(current: Context, attributes: Mapping[str, Any]) -> Beside:
     make = getattr(sys.modules.get(_UTIL_GENAI), "RetrievalData", None)
     parent = _openinference_run() if around is trace.INVALID_SPAN else None
     return Beside(parent=parent, data=make() if make is not None else None)
+
+
+def _is_official(span: Span) -> bool:
+    scope = getattr(span, "instrumentation_scope", None)
+    return scope is not None and scope.name.startswith(_OFFICIAL_SCOPES)
 
 
 def _is_openinference_retriever(span: Span) -> bool:

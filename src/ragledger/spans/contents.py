@@ -81,7 +81,7 @@ class Contents(NamedTuple):
         """The texts that are wanted, cut to a bearable length."""
         found: dict[str, str] = {}
         if self.query and query is not None:
-            found[QUERY_TEXT] = query[:_LONGEST]
+            found[QUERY_TEXT] = _plain(query)
             if self.mirror:
                 found[INPUT] = found[QUERY_TEXT]
                 found[INPUT_TYPE] = "text/plain"
@@ -89,8 +89,13 @@ class Contents(NamedTuple):
             for place, (rank, _, _) in enumerate(_admitted(record)):
                 text = chunks[rank - 1] if rank <= len(chunks) else None
                 if text is not None:
-                    found[DOCUMENT_TEXTS[place]] = text[:_LONGEST]
+                    found[DOCUMENT_TEXTS[place]] = _plain(text)
         return found
+
+
+def _plain(text: str) -> str:
+    """Cut, and without unpaired surrogates: an exporter would lose the whole batch by one."""
+    return text[:_LONGEST].encode("utf-8", "backslashreplace").decode()[:_LONGEST]
 
 
 Heard: TypeAlias = "tuple[str | None, Sequence[str | None]]"

@@ -192,12 +192,14 @@ class _SpanNarration(SpanInContext):
         span = self.span
         try:
             if record is not None and span.is_recording():
-                span.set_attributes(closing_attributes(record, row_status))
+                closing = closing_attributes(record, row_status)
+                span.set_attributes(closing)
                 if self._contents is not None:
                     span.set_attributes(self._contents.attributes(record, self._heard))
                 if getattr(span, "dropped_attributes", 0):
                     # The SDK drops the oldest past its limit: what types the span and leads to the row goes in last.
-                    span.set_attributes(self._opening)
+                    opening = self._opening
+                    span.set_attributes({name: closing.get(name, opening[name]) for name in opening})
                 if record.status == "error":
                     span.set_status(Status(StatusCode.ERROR))
         finally:

@@ -128,7 +128,8 @@ SELECT writer_id, writer_seq, 'feedback',
 FROM late
 
 -- name: find_trace
-SELECT trace_id, span_id, sampled FROM searches WHERE search_id = %(search_id)s
+SELECT trace_id, span_id, sampled, span_owner FROM searches
+WHERE search_id = %(search_id)s AND span_owner IS NOT NULL
 
 -- name: find_hit
 SELECT

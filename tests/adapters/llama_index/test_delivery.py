@@ -366,7 +366,7 @@ def test_a_postprocessor_of_the_application_is_known_in_part(memory_ledger, retr
         "SECRET"
     )
     weights = json.loads(memory_ledger.row.weights)
-    assert weights["unknown"] == ["postprocessors"]
+    assert weights["unknown"] == ["postprocessors", "retriever"]
     assert weights["source"] == "unknown"
     assert weights["effective"]["postprocessors"] == [{"postprocessor": "Own"}]
 

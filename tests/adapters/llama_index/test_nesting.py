@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from adapters.llama_index import zoo, zoo_graphs
 from adapters.llama_index.doubles import ListRetriever, node, scored, vector_index
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.indices.query.query_transform.base import IdentityQueryTransform
 from llama_index.core.retrievers import TransformRetriever
 from llama_index.core.schema import IndexNode, NodeWithScore
 
 from ragledger.model import Signal
+from ragledger_llama_index import LedgerCallbackHandler
 
 ways = pytest.mark.parametrize("asynchronous", [False, True])
 
@@ -148,3 +150,18 @@ def test_a_lexical_retriever_has_the_lexical_signal_and_a_padded_hit_is_0(memory
     assert [hit.lexical_score for hit in hits] == [hit.score for hit in hits]
     assert 0.0 in [hit.lexical_score for hit in hits]
     assert {hit.vector_score for hit in hits} == {None}
+
+
+def test_a_member_that_cannot_take_its_seat_flags_the_search_that_fuses(make_ledger, rows):
+    class Odd(str):
+        """A text that cannot be counted."""
+
+        __slots__ = ()
+        __hash__ = None
+
+    ledger = make_ledger(strict=False)
+    made = zoo.router(ListRetriever(scored(("a", 0.9))), chosen=(0,))
+    made.callback_manager = CallbackManager([LedgerCallbackHandler(ledger)])
+    made.retrieve(Odd("q"))
+    assert rows("depth, 'incomplete' = ANY (flags)", ledger) == [(0, True), (1, False)]
+    assert ledger.guard.faults == {"llama_index.fusion": 1}

@@ -319,7 +319,18 @@ def test_vector_available_after_a_second_attempt_at_the_embedding_is_not_false(l
         return scored(("a", 1.0))
 
     BodyRetriever(twice, callback_manager=manager).retrieve("q")
-    assert rows("vector_available", ledger) == [None]
+    assert rows("vector_available", ledger) == [True]
+
+
+def test_vector_available_of_a_retriever_of_the_application_that_embeds(ledger, manager, rows):
+    index = vector_index(manager=manager)
+
+    def once(query: QueryBundle) -> list[NodeWithScore]:
+        index._embed_model.get_query_embedding(query.query_str)
+        return scored(("a", 1.0))
+
+    BodyRetriever(once, callback_manager=manager).retrieve("q")
+    assert rows("vector_available", ledger) == [True]
 
 
 def test_what_the_application_says_of_the_provider_wins(ledger, manager, rows):

@@ -12,8 +12,10 @@ from llama_index.core.postprocessor import SimilarityPostprocessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore
+from llama_index_instrumentation import get_dispatcher
 
 from ragledger_llama_index import LedgerCallbackHandler
+from ragledger_llama_index.hooks import hooks
 
 
 @pytest.fixture
@@ -30,6 +32,10 @@ class SomeReranker(BaseNodePostprocessor):
         if self.fails:
             raise RuntimeError("SECRET")
         return nodes[-self.top_n :]
+
+
+# As of a package of LlamaIndex's: of a class of the application no word is read.
+SomeReranker.__module__ = "llama_index.postprocessor.some_rerank"
 
 
 def engine(ledger: Any, *postprocessors: BaseNodePostprocessor) -> RetrieverQueryEngine:
@@ -70,3 +76,30 @@ def test_a_reranker_that_fails_ends_its_span_and_says_no_message(traced: Any, sp
 def test_without_anybody_who_traces_there_is_nothing(ledger: Any, rows: Any) -> None:
     assert engine(ledger, SomeReranker()).query("q").source_nodes[0].node.node_id == "b"
     assert rows("depth, status", ledger) == [(0, "ok")]
+
+
+def test_a_reranker_is_below_the_search_whose_nodes_it_gets(traced: Any, spans: Any) -> None:
+    manager = CallbackManager([LedgerCallbackHandler(traced)])
+    first = ListRetriever(scored(("a", 0.9)), callback_manager=manager)
+    second = ListRetriever(scored(("b", 0.9)), callback_manager=manager)
+
+    @get_dispatcher().span
+    def step() -> None:
+        found = first.retrieve("q")
+        second.retrieve("q")
+        SomeReranker().postprocess_nodes(found)
+
+    step()
+    searched, _, reranked = spans.finished
+    assert reranked.parent.span_id == searched.context.span_id
+
+
+def test_a_reranker_that_runs_when_the_handlers_go_has_its_span_ended(traced: Any, spans: Any) -> None:
+    class Clearing(SomeReranker):
+        def _postprocess_nodes(self, nodes: Any, query_bundle: Any = None) -> Any:
+            hooks().searches.prompts.clear()
+            return nodes
+
+    engine(traced, Clearing()).query("q")
+    assert [span.name for span in spans.finished][1:] == [spans.finished[-1].name]
+    assert spans.finished[-1].attributes["openinference.span.kind"] == "RERANKER"
