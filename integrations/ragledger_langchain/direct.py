@@ -78,12 +78,7 @@ def observe_store(  # noqa: PLR0913  each keyword is a column of the row
         raise TypeError(f"cannot observe a {type(store).__name__}: it is no LangChain VectorStore")
     check_named(ledger)
     said = corpus, surface, index_version, embedding_model
-    marks = marks_for(ledger.name, weights, said)
-    try:
-        # Around pydantic and a `__setattr__` of the class.
-        object.__setattr__(store, MARKS, marks)
-    except AttributeError as exc:
-        raise TypeError(f"cannot observe a {type(store).__name__}: it takes no attribute") from exc
+    _mark(store, marks_for(ledger.name, weights, said))
     try:
         wrap_for_marks()  # so that nobody who ends their own watching takes these wrappers away
         _wrap(type(store))
@@ -92,6 +87,14 @@ def observe_store(  # noqa: PLR0913  each keyword is a column of the row
     except Exception as fault:  # noqa: BLE001  LangChain has changed: the store works as without us
         disabled("LangChain", fault, ledger)
     return store
+
+
+def _mark(store: VectorStore, marks: dict[str, Any]) -> None:
+    try:
+        # Around pydantic and a `__setattr__` of the class.
+        object.__setattr__(store, MARKS, marks)
+    except AttributeError as exc:
+        raise TypeError(f"cannot observe a {type(store).__name__}: it takes no attribute") from exc
 
 
 def _wrap(cls: type) -> None:

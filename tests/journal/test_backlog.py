@@ -245,7 +245,8 @@ def test_p5_damage_anywhere_in_the_files_costs_what_it_hit_and_every_number_is_a
         size = path.stat().st_size
         offset = data.draw(st.integers(0, size - 1))
         length = data.draw(st.integers(1, min(size - offset, 60 * KB)))
-        overwrite(path, offset, data.draw(st.sampled_from([b"\0", b"\xff", b"\x0d\xf0\x4c\x47"])) * length)
+        pattern: bytes = data.draw(st.sampled_from([b"\0", b"\xff", b"\x0d\xf0\x4c\x47"]))
+        overwrite(path, offset, (pattern * length)[:length])
     found, damaged = left_by(writer)
     assert sorted([number for number, _ in found] + damaged) == list(range(1, 31))
     assert all(body == bodies[number - 1] for number, body in found)

@@ -13,7 +13,7 @@ from ragledger.postgres.connection import reading
 from ragledger.sql import named_queries
 from ragledger.whose import Whose, actor_parameters, whose
 
-from .session import DsnOption, SchemaOption, open_connection, open_target
+from .session import DsnOption, JsonOption, SchemaOption, open_connection, open_target
 
 if TYPE_CHECKING:
     from ragledger.postgres.connection import Connection
@@ -35,6 +35,7 @@ def export_command(
     search: Annotated[
         list[str] | None, typer.Option("--search", help="This search; may be repeated.")
     ] = None,
+    as_json: JsonOption = True,  # noqa: FBT002  its lines are JSON in any case
 ) -> None:
     """Write every row of a session, an actor or a search to stdout, one JSON object a line with its `table`.
 

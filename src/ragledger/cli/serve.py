@@ -8,11 +8,12 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
+import msgspec
 import typer
 
 from ragledger.errors import ConfigError
 
-from .session import DsnOption, SchemaOption
+from .session import DsnOption, JsonOption, SchemaOption
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -43,6 +44,7 @@ def serve_command(  # noqa: PLR0913  one parameter per option of the command lin
     tokens: TokensOption = None,
     cors_origin: CorsOption = None,
     rate: RateOption = 200.0,
+    as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
     """Take votes and answer with numbers over HTTP, until SIGTERM or Ctrl-C.
 
@@ -59,12 +61,13 @@ def serve_command(  # noqa: PLR0913  one parameter per option of the command lin
     known = _tokens(tokens, host)
     ledger = ragledger.open(dsn, schema=schema)
     try:
-        _run(asgi_app(ledger, tokens=known, cors_origins=cors_origin or (), rate=rate), host, port)
+        app = asgi_app(ledger, tokens=known, cors_origins=cors_origin or (), rate=rate)
+        _run(app, host, port, as_json=as_json)
     finally:
         ledger.close()
 
 
-def _run(app: Starlette, host: str, port: int) -> None:
+def _run(app: Starlette, host: str, port: int, *, as_json: bool) -> None:
     import uvicorn
 
     # No access log: an address holds a search's id, and a query string what a caller wrote.
@@ -83,7 +86,10 @@ def _run(app: Starlette, host: str, port: int) -> None:
     with _listener(host, port) as listener:
         place = listener.getsockname()
         shown = f"[{place[0]}]" if ":" in place[0] else place[0]
-        typer.echo(f"ragledger serve: listening on http://{shown}:{place[1]}", err=True)
+        url = f"http://{shown}:{place[1]}"
+        typer.echo(f"ragledger serve: listening on {url}", err=True)
+        if as_json:
+            typer.echo(msgspec.json.encode({"url": url}).decode())
         uvicorn.Server(config).run(sockets=[listener])
 
 
