@@ -32,7 +32,7 @@ _TABLES = (
 # role -> relation -> privilege -> columns. This is reference/traps.md "Rights", with what the readers see.
 GRANTS: dict[str, dict[str, dict[str, Any]]] = {
     "ragledger_writer": {
-        "searches": {"INSERT": ALL, "SELECT": {"search_id", "trace_id", "span_id", "sampled"}},
+        "searches": {"INSERT": ALL, "SELECT": {"search_id", "trace_id", "span_id", "sampled", "span_owner"}},
         "hits": {"INSERT": ALL, "SELECT": {"search_id", "rank", "chunk_id", "admitted"}},
         "deliveries": {"INSERT": ALL},
         "assessments": {"INSERT": ALL},

@@ -26,7 +26,7 @@ def test_langchain_warns_of_100_ledgers_that_are_not_open(
 ):
     monkeypatch.setattr(recording, "_missing", set())  # other tests want a warning too
     for number in range(100_000):
-        recording._warn_once(f"nobody-{number}")
+        recording.warn_once(f"nobody-{number}")
     assert len(recording._missing) <= 100
     assert len(caplog.records) <= 100
 

@@ -121,7 +121,9 @@ def test_rights_from_before_cost_the_span_and_not_the_vote(
     assert ledger.flush()
     login = make_login(member_of=("ragledger_writer",))
     with database.connect() as connection:
-        connection.execute("REVOKE SELECT (trace_id, span_id, sampled) ON searches FROM ragledger_writer")
+        connection.execute(
+            "REVOKE SELECT (trace_id, span_id, sampled, span_owner) ON searches FROM ragledger_writer"
+        )
     others = Spans()
     dsn = f"{database.dsn} user={login}"
     voting = make_ledger(dsn=dsn, tracer_provider=others.provider, span_feedback=True, name="voting")

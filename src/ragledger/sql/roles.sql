@@ -3,7 +3,7 @@
 -- It may read only the key columns that the check of a vote needs, and the span that a vote is told to, and update only its own progress.
 
 GRANT INSERT ON searches, hits, deliveries, assessments, feedback, rejected TO ragledger_writer;
-GRANT SELECT (search_id, trace_id, span_id, sampled) ON searches TO ragledger_writer;
+GRANT SELECT (search_id, trace_id, span_id, sampled, span_owner) ON searches TO ragledger_writer;
 GRANT SELECT (search_id, rank, chunk_id, admitted) ON hits TO ragledger_writer;
 GRANT SELECT (search_id, feedback_id) ON feedback TO ragledger_writer;
 GRANT SELECT, INSERT, DELETE ON pending_feedback TO ragledger_writer;

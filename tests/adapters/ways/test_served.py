@@ -77,12 +77,11 @@ def test_what_is_not_known_is_not_invented(ledger: Ledger, table: Table) -> None
         ledger.served("yesterday")
 
 
-def test_p6_an_answer_whose_search_was_refused_is_a_search_without_an_origin(
-    ledger: Ledger, table: Table
-) -> None:
+def test_p6_an_answer_whose_search_was_refused_is_no_search_of_its_own(ledger: Ledger, table: Table) -> None:
     receipt = ragledger.Receipt(search_id=None, status="refused", reason="cap", hits=((1, "a"),))
-    assert ledger.served(receipt).hits == ((1, "a"),)
-    assert (table.one()["served_from"], table.one()["admitted_count"]) == (None, 1)
+    again = ledger.served(receipt)
+    assert (again.search_id, again.status, again.hits) == (None, "refused", ())
+    assert table.searches() == []
 
 
 def test_what_is_served_has_no_latency_by_hand_either(ledger: Ledger, table: Table) -> None:
