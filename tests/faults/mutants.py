@@ -43,10 +43,12 @@ MUTANTS = [
         "header written before the body",
         "journal/frames.py",
         """    target[start : start + length] = body
-    FRAME.pack_into(target, offset, 0, length, _checksum(number, body), 0, number)
+    checksum = crc32(body, crc32(_NUMBER.pack(number)))  # `_checksum`, without a call
+    FRAME.pack_into(target, offset, 0, length, checksum, 0, number)
     target[offset : offset + 4] = _MAGIC_BYTES
 """,
-        """    FRAME.pack_into(target, offset, 0, length, _checksum(number, body), 0, number)
+        """    checksum = crc32(body, crc32(_NUMBER.pack(number)))  # `_checksum`, without a call
+    FRAME.pack_into(target, offset, 0, length, checksum, 0, number)
     target[offset : offset + 4] = _MAGIC_BYTES
     target[start : start + length] = body
 """,
