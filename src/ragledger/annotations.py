@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from .bounded import forget_oldest
 from .model import Outcome
 from .ports import TraceIds
 
@@ -64,8 +65,7 @@ class Annotations:
             record.trace_id, record.span_id, record.sampled, record.span_owner
         )
         if len(self._traces) > _MOST:
-            for oldest in list(self._traces)[: _MOST // 8]:
-                self._traces.pop(oldest, None)
+            forget_oldest(self._traces)
 
     def voted(self, record: FeedbackRecord) -> None:
         """Tells it. One whose search is not known yet is not told: it may still be refused."""

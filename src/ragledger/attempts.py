@@ -14,6 +14,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import UUID
 
+from .bounded import forget_oldest
+
 if TYPE_CHECKING:
     from .clock import Clock
     from .guard import Guard
@@ -100,8 +102,7 @@ class Attempts:
                 self.recent.pop(key, None)  # to the end: the oldest are forgotten first
                 self.recent[key] = _Failure(first, retriever, place.turn, now)
             if len(self.recent) > _LIMIT:
-                for oldest in list(self.recent)[: _LIMIT // 8]:
-                    self.recent.pop(oldest, None)
+                forget_oldest(self.recent)
 
     def answered(self, observation: Observation) -> None:
         """The group has its answer: a degraded one, and whoever asks the same again begins anew."""

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from . import sanitise
 from .attempts import Attempts
+from .bounded import forget_oldest
 from .composition import Caps, Composed, compose, compose_readable
 from .faults import status_of
 from .guard import Guard
@@ -41,9 +42,7 @@ class KnownSearches:
         """Keeps the (rank, chunk id) pairs that may be voted on; forgets the oldest past the limit."""
         self._hits[search_id.int] = hits
         if len(self._hits) > self._limit:
-            # list() is one step under the GIL where next(iter()) is two.
-            for oldest in list(self._hits)[: len(self._hits) // 8]:
-                self._hits.pop(oldest, None)
+            forget_oldest(self._hits)
 
     def hits_of(self, search_id: UUID) -> _Votable | None:
         """None when the search is not one of ours, or forgotten."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
@@ -18,7 +18,15 @@ from ragledger.whose import Whose, whose
 
 from .progress import progress
 from .retain import removed_words
-from .session import DsnOption, JsonOption, SchemaOption, open_target
+from .session import (
+    ActorOption,
+    DsnOption,
+    JsonOption,
+    SchemaOption,
+    SearchOption,
+    SessionOption,
+    open_target,
+)
 
 if TYPE_CHECKING:
     from ragledger.wiring import Target
@@ -39,14 +47,9 @@ class Erasure(msgspec.Struct, frozen=True):
 def erase_command(
     dsn: DsnOption = None,
     schema: SchemaOption = None,
-    session: Annotated[Optional[str], typer.Option("--session", help="Every search of this session.")] = None,  # noqa: UP045
-    actor: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--actor", help="What this actor asked and every vote it gave, such as human:ana."),
-    ] = None,
-    search: Annotated[
-        list[str] | None, typer.Option("--search", help="This search; may be repeated.")
-    ] = None,
+    session: SessionOption = None,
+    actor: ActorOption = None,
+    search: SearchOption = None,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
     """Erase a session, an actor or a search: table, this host's journal and its rejected records.

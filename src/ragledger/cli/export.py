@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
 
-from ragledger.postgres.connection import reading
+from ragledger.postgres.connection import by_name, reading
 from ragledger.sql import named_queries
 from ragledger.whose import Whose, actor_parameters, whose
 
-from .session import DsnOption, JsonOption, SchemaOption, open_connection, open_target
+from .session import (
+    ActorOption,
+    DsnOption,
+    JsonOption,
+    SchemaOption,
+    SearchOption,
+    SessionOption,
+    open_connection,
+    open_target,
+)
 
 if TYPE_CHECKING:
     from ragledger.postgres.connection import Connection
@@ -27,14 +36,9 @@ _OF_VOTER = {"votes_of": "feedback", "pending_votes_of": "pending_feedback"}
 def export_command(
     dsn: DsnOption = None,
     schema: SchemaOption = None,
-    session: Annotated[Optional[str], typer.Option("--session", help="Every search of this session.")] = None,  # noqa: UP045
-    actor: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--actor", help="What this actor asked and every vote it gave, such as human:ana."),
-    ] = None,
-    search: Annotated[
-        list[str] | None, typer.Option("--search", help="This search; may be repeated.")
-    ] = None,
+    session: SessionOption = None,
+    actor: ActorOption = None,
+    search: SearchOption = None,
     as_json: JsonOption = True,  # noqa: FBT002  its lines are JSON in any case
 ) -> None:
     """Write every row of a session, an actor or a search to stdout, one JSON object a line with its `table`.
@@ -65,12 +69,5 @@ def _lines(connection: Connection, whom: Whose) -> Iterator[bytes]:
 
 
 def _rows(connection: Connection, query: str, table: str, of: dict[str, Any]) -> Iterator[bytes]:
-    cursor = connection.execute(named_queries("whose")[query], of)
-    names = [column.name for column in cursor.description or ()]
-    for row in cursor:
-        yield msgspec.json.encode({"table": table, **dict(zip(names, row, strict=True))}, enc_hook=_hex)
-
-
-def _hex(value: Any) -> str:
-    """A range of numbers and the like, as Postgres writes it."""
-    return str(value)
+    for row in by_name(connection.execute(named_queries("whose")[query], of)):
+        yield msgspec.json.encode({"table": table, **row}, enc_hook=str)

@@ -13,7 +13,16 @@ from ragledger.wiring import Target, target_from
 if TYPE_CHECKING:
     from ragledger.postgres.connection import Connection
 
-__all__ = ["DsnOption", "JsonOption", "SchemaOption", "open_connection", "open_target"]
+__all__ = [
+    "ActorOption",
+    "DsnOption",
+    "JsonOption",
+    "SchemaOption",
+    "SearchOption",
+    "SessionOption",
+    "open_connection",
+    "open_target",
+]
 
 DsnOption = Annotated[
     Optional[str],  # noqa: UP045  typer on Python 3.10 reads it at run time
@@ -24,6 +33,15 @@ DsnOption = Annotated[
 SchemaOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--schema", help="The Postgres schema. Default RAGLEDGER_SCHEMA, else `ragledger`."),
+]
+SessionOption = Annotated[Optional[str], typer.Option("--session", help="Every search of this session.")]  # noqa: UP045
+ActorOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--actor", help="What this actor asked and every vote it gave, such as human:ana."),
+]
+SearchOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--search", help="This search; may be repeated."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON for programs instead of text for a person.")]
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from ragledger.postgres.connection import by_name
 from ragledger.sql import named_queries
 
 from .session import DsnOption, JsonOption, SchemaOption, open_connection
@@ -26,10 +27,7 @@ def tail_command(
     """
     with open_connection(dsn, schema) as connection:
         cursor = connection.execute(named_queries("look")["latest"], {"count": count})
-        names = [column.name for column in cursor.description or ()]
-        rows: list[dict[str, Any]] = [
-            dict(zip(names, row, strict=True)) for row in reversed(cursor.fetchall())
-        ]
+        rows = list(by_name(cursor))[::-1]
     if as_json:
         typer.echo(msgspec.json.encode(rows).decode())
         return

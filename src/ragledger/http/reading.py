@@ -10,7 +10,7 @@ from uuid import UUID
 from ragledger.errors import NothingToMeasure, UnknownSearch
 from ragledger.feedback import parse_reference
 from ragledger.measurement import Measurement, Window, measure
-from ragledger.postgres.connection import Connection, reading, translated
+from ragledger.postgres.connection import Connection, by_name, reading, translated
 from ragledger.sql import named_queries
 
 from .gate import Refused
@@ -76,6 +76,4 @@ def window_of(asked: Mapping[str, str]) -> Window:
 
 
 def _rows(connection: Connection, query: str, search_id: UUID) -> list[dict[str, Any]]:
-    cursor = connection.execute(named_queries("http")[query], {"search_id": search_id})
-    names = [column.name for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return list(by_name(connection.execute(named_queries("http")[query], {"search_id": search_id})))

@@ -13,7 +13,7 @@ from psycopg.abc import PQGen
 
 from ragledger.errors import DatabaseUnavailable
 
-__all__ = ["Connection", "acting_as", "connect", "may_act_as", "reading", "translated"]
+__all__ = ["Connection", "acting_as", "by_name", "connect", "may_act_as", "reading", "translated"]
 
 Connection: TypeAlias = "psycopg.Connection[tuple[object, ...]]"
 
@@ -87,6 +87,13 @@ def reading(connection: Connection) -> Iterator[Connection]:
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield connection
+
+
+def by_name(cursor: psycopg.Cursor[tuple[object, ...]]) -> Iterator[dict[str, Any]]:
+    """The rows of a query, each with its columns by name."""
+    names = [column.name for column in cursor.description or ()]
+    for row in cursor:
+        yield dict(zip(names, row, strict=True))
 
 
 def may_act_as(connection: Connection, role: str) -> bool:
