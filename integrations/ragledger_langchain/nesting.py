@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ragledger.extraction import Reading
-from ragledger.fusion import Fusion, signal_of
+from ragledger.fusion import Fusion, signal_of, unscored
 from ragledger.model import Candidate, Returned
 
 from .weights.members import unwrapped
@@ -44,7 +44,7 @@ class Members(Fusion):
     def own_scores(self, returned: Iterable[tuple[Any, Candidate]]) -> list[Candidate]:
         """What was returned, without the numbers that are still a member's: fusion hands its items on as they are."""
         return [
-            msgspec.structs.replace(candidate, score=None, score_kind=None, score_source=None)
+            unscored(candidate)
             if candidate.score is not None and candidate.score in self._numbers(item, candidate)
             else candidate
             for item, candidate in returned
@@ -57,10 +57,7 @@ class Members(Fusion):
         """The name of the member that this call is the answer of; None when it is of none."""
         if tag is not None:
             return self.names[tag] if tag < len(self.names) else None
-        for name, instances in zip(self.names, self._reach, strict=True):
-            if name not in self._answers and any(instance is retriever for instance in instances):
-                return name
-        return None
+        return self.name_of(retriever)
 
 
 class Admission(Members):
@@ -118,14 +115,7 @@ class Admission(Members):
     def candidates(self, returned: Iterable[tuple[Any, Candidate]]) -> list[Candidate]:
         """All that the base found, with its score and rank there."""
         return [
-            msgspec.structs.replace(
-                candidate,
-                score=None,
-                score_kind=None,
-                score_source=None,
-                signals={self.names[0]: signal_of(candidate, rank)},
-                admitted=False,
-            )
+            unscored(candidate, signals={self.names[0]: signal_of(candidate, rank)}, admitted=False)
             for rank, (_, candidate) in enumerate(self._found, 1)
         ]
 
@@ -135,11 +125,12 @@ def fusion_for(retriever: Any, reading: Reading) -> Members:
     if hasattr(retriever, "base_compressor"):
         return Admission(reading.members[0])
     names = {base.__name__ for base in type(retriever).__mro__}
-    if reading.key is not None:
-        return Members(reading.members, reading.key, tagged=not _TAGGING.isdisjoint(names))
-    if "EnsembleRetriever" in names and (id_key := getattr(retriever, "id_key", None)) is not None:
-        return Members(reading.members, lambda item: item.metadata[id_key], tagged=True)
-    key = _content if "EnsembleRetriever" in names else _id_or_content
+    key = reading.key
+    if key is None and "EnsembleRetriever" not in names:
+        key = _id_or_content
+    elif key is None:
+        id_key = getattr(retriever, "id_key", None)
+        key = _content if id_key is None else lambda item: item.metadata[id_key]
     return Members(reading.members, key, tagged=not _TAGGING.isdisjoint(names))
 
 

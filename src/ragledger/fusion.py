@@ -16,7 +16,7 @@ import msgspec
 
 from .model import Candidate, Signal
 
-__all__ = ["Fusion", "member_names", "signal_of"]
+__all__ = ["Fusion", "member_names", "signal_of", "unscored"]
 
 
 class _Answer(NamedTuple):
@@ -45,6 +45,11 @@ def signal_of(candidate: Candidate, rank: int) -> Signal:
     return Signal(score, rank)
 
 
+def unscored(candidate: Candidate, **changes: Any) -> Candidate:
+    """The item without a score of its own: a member's number is none of the search that fuses."""
+    return msgspec.structs.replace(candidate, score=None, score_kind=None, score_source=None, **changes)
+
+
 class Fusion:
     """The members of one open search and their answers so far.
 
@@ -61,7 +66,8 @@ class Fusion:
         self.names = member_names(members)
         self.repeats = False
         """Whether a member gave an item twice, of which only the better rank is kept."""
-        self._members = list(members)
+        self._reach: list[list[object]] = [[member] for member in members]
+        """By member, the objects that may answer for it."""
         self._key = key
         self._answers: dict[str, _Answer] = {}
         self._queries: dict[Hashable, int] = {}
@@ -69,17 +75,14 @@ class Fusion:
 
     def name_of(self, retriever: object) -> str | None:
         """The member's name; None when it is no member, or has answered already as often as it is one."""
-        for member, name in zip(self._members, self.names, strict=True):
-            if member is retriever and name not in self._answers:
-                return name
-        return None
+        return next((name for name in self._names_of(retriever) if name not in self._answers), None)
 
     def name_for(self, retriever: object, query: Hashable) -> str | None:
         """The signal of a member for a query, asked when its call begins; None when it is no member.
 
         Queries are counted as they come. The same one again is the same signal, and its later answer counts.
         """
-        own = [name for member, name in zip(self._members, self.names, strict=True) if member is retriever]
+        own = self._names_of(retriever)
         if not own:
             return None
         place = self._queries.setdefault(query, len(self._queries) + 1)
@@ -114,17 +117,19 @@ class Fusion:
                 of_item[1][answer.name] = signal
         known = Counter(candidate.chunk_id for candidate, _ in found.values())
         return [
-            msgspec.structs.replace(
+            unscored(
                 candidate,
-                score=None,
-                score_kind=None,
-                score_source=None,
                 # Two items of one id would be one hit: whose the numbers are, nobody could tell.
                 signals=signals if candidate.chunk_id is None or known[candidate.chunk_id] == 1 else None,
                 admitted=False,
             )
             for candidate, signals in found.values()
         ]
+
+    def _names_of(self, retriever: object) -> list[str]:
+        """Of every member that this object may answer for."""
+        reach = zip(self.names, self._reach, strict=True)
+        return [name for name, objects in reach if any(each is retriever for each in objects)]
 
     def _place(self, answer: _Answer) -> tuple[int, int]:
         """Query by query, and within a query member by member: the order in which a fusion goes through them."""

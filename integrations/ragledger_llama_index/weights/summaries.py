@@ -31,15 +31,7 @@ def _summary_embedding(retriever: Any, call: Call) -> Reading:
 def _summary_llm(retriever: Any, call: Call) -> Reading:
     """A language model grades the nodes, so many at a time; the grades are the scores."""
     settings = {"choice_batch_size": retriever._choice_batch_size}
-    return read_as(
-        "SummaryIndexLLMRetriever/1",
-        settings,
-        settings,
-        ranking=frozenset(settings),
-        unknown=("llm",),
-        score_kind="rerank",
-        dense=False,
-    )
+    return _graded("SummaryIndexLLMRetriever/1", settings)
 
 
 @extractor(f"{_DOCUMENTS}.DocumentSummaryIndexLLMRetriever")
@@ -49,15 +41,7 @@ def _document_summary_llm(retriever: Any, call: Call) -> Reading:
         "choice_batch_size": retriever._choice_batch_size,
         "choice_top_k": retriever._choice_top_k,
     }
-    return read_as(
-        "DocumentSummaryIndexLLMRetriever/1",
-        settings,
-        settings,
-        ranking=frozenset(settings),
-        unknown=("llm",),
-        score_kind="rerank",
-        dense=False,
-    )
+    return _graded("DocumentSummaryIndexLLMRetriever/1", settings)
 
 
 @extractor(f"{_DOCUMENTS}.DocumentSummaryIndexEmbeddingRetriever")
@@ -71,4 +55,17 @@ def _document_summary_embedding(retriever: Any, call: Call) -> Reading:
         settings,
         ranking=frozenset(settings),
         dense=dense,
+    )
+
+
+def _graded(name: str, settings: dict[str, Any]) -> Reading:
+    """By the grades that a language model gives, of which only the batches are known."""
+    return read_as(
+        name,
+        settings,
+        settings,
+        ranking=frozenset(settings),
+        unknown=("llm",),
+        score_kind="rerank",
+        dense=False,
     )
