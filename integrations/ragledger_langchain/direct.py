@@ -19,13 +19,13 @@ from ragledger.drift import disabled
 from ragledger.extraction import Call, Reading
 from ragledger.registry import ledger_named
 from ragledger.scope import scope
-from ragledger.weights import UNREADABLE, declared
+from ragledger.weights import UNREADABLE
 
 from . import listening
 from .installed import distinct, known_state
-from .marks import LEDGER, WEIGHTS, marks_for, said_for_call
+from .marks import LEDGER, marks_for, said_for_call
 from .observe import check_named
-from .recording import Search, open_search, search_around, warn_once
+from .recording import Search, open_search, search_around, warn_once, with_stated
 from .weights import vector_store
 from .wrap import wrap_for_marks
 
@@ -248,11 +248,7 @@ def _read(
     reading = Reading(UNREADABLE)
     with ledger.guard("langchain.weights"):
         reading = vector_store.direct(store, name, _METHODS[name], given, call)
-    stated = marks.get(WEIGHTS)
-    if stated is not None:
-        with ledger.guard("langchain.weights"):
-            return reading._replace(weights=declared(dict(stated)))
-    return reading
+    return with_stated(ledger, reading, marks)
 
 
 def _documents(search: Search, result: Any) -> Any:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from .installed import State
 
-__all__ = ["Search", "begin", "open_search", "search_around", "warn_once"]
+__all__ = ["Search", "begin", "open_search", "search_around", "warn_once", "with_stated"]
 
 _logger = logging.getLogger(__name__)
 _EMBEDDING_CALLS = frozenset({"embed_query", "aembed_query"})
@@ -367,8 +367,13 @@ def _read(ledger: Ledger, retriever: Any, call: Call, marks: Mapping[str, Any]) 
     reading = Reading(UNREADABLE)
     with ledger.guard("langchain.weights"):
         reading = read(retriever, call)
+    return with_stated(ledger, reading, marks)
+
+
+def with_stated(ledger: Ledger, reading: Reading, marks: Mapping[str, Any]) -> Reading:
+    """What was declared wins, also where the rest could not be read."""
     stated = marks.get(WEIGHTS)
-    if stated is not None:  # wins also where the others cannot be read
+    if stated is not None:
         with ledger.guard("langchain.weights"):
             top_k = next((stated[key] for key in _TOP_K_NAMES if key in stated), reading.top_k)
             return reading._replace(weights=declared(dict(stated)), top_k=top_k)

@@ -388,8 +388,9 @@ def test_p2_declared_weights_win_and_a_filter_is_named_never_kept() -> None:
     with memory_ledger() as ledger:
         observe_store(store, ledger)
         store.similarity_search(QUERY, k=2, filter=lambda item: item.id != "SECRET")
-        observe_store(store, ledger, weights={"vector": 1.0}).similarity_search(QUERY)
+        observe_store(store, ledger, weights={"vector": 1.0, "top_k": 7}).similarity_search(QUERY)
         first, second = ledger.searches
         assert '"unknown":["filter"]' in first.weights
         assert "SECRET" not in first.weights
         assert '"source":"declared"' in second.weights
+        assert (first.top_k, second.top_k) == (2, 7)  # as of a retriever
