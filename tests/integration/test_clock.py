@@ -7,13 +7,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
 import pytest
-from fix_pg import Database
 from integration.shipping import World, balanced, wait_until
 
 from ragledger.ids import new_id
@@ -82,14 +80,6 @@ assert ledger.flush(60), ledger.facts()
 ledger.close()
 print(*receipts, sep="\\n")
 """
-
-
-@pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
 
 
 def shim(directory: Path, step_s: int) -> Path:

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from uuid import UUID
 
 import pytest
-from fix_pg import Database
 from integration.shipping import World, balanced
 
 from ragledger.ids import new_id
 from ragledger.testing import make_hit, make_search, make_vote
 
 pytestmark = pytest.mark.pg
-
-
-@pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
 
 
 def id_made(ago: timedelta, version: int = 7) -> UUID:

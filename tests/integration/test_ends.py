@@ -5,25 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
-from fix_pg import Database
 from integration.shipping import SEARCH, World, balanced, ids, run, ship_command
 
 import ragledger
 
 pytestmark = [pytest.mark.pg, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
-
-
-@pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
 
 
 ENDS: dict[str, tuple[str, int]] = {

@@ -14,7 +14,6 @@ from uuid import UUID
 
 import pytest
 from embedded.world import as_uid
-from fix_pg import Database
 from integration.shipping import RAGLEDGER, World, balanced, run, ship_command, wait_until
 
 from ragledger import Candidate, Ledger, Receipt
@@ -24,14 +23,6 @@ from ragledger.testing import make_search
 pytestmark = pytest.mark.pg
 
 SOMEBODY = 65533
-
-
-@pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
 
 
 def search(ledger: Ledger, chunk: str = "a") -> Receipt:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from fix_pg import Database
 from integration.shipping import World, balanced
@@ -15,14 +13,6 @@ from ragledger.model import AssessmentRecord, DeliveryRecord, SearchRecord
 from ragledger.testing import make_search
 
 pytestmark = pytest.mark.pg
-
-
-@pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
 
 
 def what_came_later(search: SearchRecord) -> list[DeliveryRecord | AssessmentRecord]:

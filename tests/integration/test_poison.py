@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fix_pg import Database
 from integration.shipping import World, balanced, encode
 
 from ragledger.ids import new_id
@@ -18,14 +16,6 @@ from ragledger.model import AssessmentRecord
 from ragledger.testing import make_hit, make_search, make_vote
 
 pytestmark = pytest.mark.pg
-
-
-@pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
 
 
 def put_body(journal: Journal, body: bytes) -> None:

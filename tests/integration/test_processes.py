@@ -24,14 +24,6 @@ pytestmark = [pytest.mark.pg, pytest.mark.filterwarnings("ignore:This process:De
 
 
 @pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
-
-
-@pytest.fixture
 def follow(database: Database) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """`ragledger ship --follow`, ready."""
     started: list[subprocess.Popen[str]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -32,14 +32,6 @@ NOW = datetime.now(timezone.utc)
 
 def id_at(moment: datetime, salt: int = 1) -> UUID:
     return UUID(int=_first_id_at(moment).int + salt)
-
-
-@pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
 
 
 def put(world: World, *records: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import msgspec
 import psycopg
@@ -20,14 +19,6 @@ from ragledger.shipper import _BATCH, Shipper
 from ragledger.testing import make_search, make_vote
 
 pytestmark = pytest.mark.pg
-
-
-@pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
 
 
 def test_every_column_of_a_search_and_its_hits_arrives_as_it_was(world: World) -> None:

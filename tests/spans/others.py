@@ -16,6 +16,8 @@ from fix_spans import Spans
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 
+from ragledger import Ledger
+
 LANGCHAIN = {
     "openinference": "openinference.instrumentation.langchain:LangChainInstrumentor",
     "official": "opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",
@@ -54,6 +56,16 @@ def instrumented(where: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[None]:
     finally:
         for each in reversed(started):
             each.uninstrument()
+
+
+def entering(known: dict[str, str], ledger: Ledger, spans: Spans) -> Callable[..., Any]:
+    """`with entered("ours", "official"):` has them instrumented in this order."""
+
+    def enter(*names: str) -> Any:
+        given = {name: {"tracer_provider": spans.provider} for name in known} | {"ours": {"ledger": ledger}}
+        return instrumented([(known[name], given[name]) for name in names])
+
+    return enter
 
 
 def model_package(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

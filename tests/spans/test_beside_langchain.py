@@ -21,8 +21,8 @@ from spans.others import (
     LANGCHAIN,
     OFFICIAL,
     apart,
+    entering,
     ids_of,
-    instrumented,
     is_below,
     nothing_current,
     of_others,
@@ -57,19 +57,7 @@ def ledger(spans: Spans) -> Iterator[MemoryLedger]:
 
 @pytest.fixture
 def within(ledger: MemoryLedger, spans: Spans) -> Callable[..., Any]:
-    """`with within("ours", "official")`: instrumented in this order."""
-
-    def enter(*names: str) -> Any:
-        return instrumented(
-            [
-                (OURS, {"ledger": ledger})
-                if name == "ours"
-                else (LANGCHAIN[name], {"tracer_provider": spans.provider})
-                for name in names
-            ]
-        )
-
-    return enter
+    return entering({"ours": OURS, **LANGCHAIN}, ledger, spans)
 
 
 def found() -> Any:

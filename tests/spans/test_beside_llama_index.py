@@ -21,8 +21,8 @@ from spans.others import (
     LLAMA_INDEX,
     OFFICIAL,
     apart,
+    entering,
     ids_of,
-    instrumented,
     is_below,
     model_package,
     nothing_current,
@@ -60,19 +60,7 @@ def ledger(spans: Spans) -> Iterator[MemoryLedger]:
 
 @pytest.fixture
 def within(ledger: MemoryLedger, spans: Spans) -> Callable[..., Any]:
-    """`with within("ours", "official")`: instrumented in this order."""
-
-    def enter(*names: str) -> Any:
-        return instrumented(
-            [
-                (OURS, {"ledger": ledger})
-                if name == "ours"
-                else (LLAMA_INDEX[name], {"tracer_provider": spans.provider})
-                for name in names
-            ]
-        )
-
-    return enter
+    return entering({"ours": OURS, **LLAMA_INDEX}, ledger, spans)
 
 
 def _raise(_: QueryBundle) -> Any:
