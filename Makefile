@@ -23,8 +23,7 @@ demo: $(VENV)/.stamp  ## the main job on real input: index, search, vote, measur
 	$(BIN)/ragledger demo
 
 test: $(VENV)/.stamp  ## everything that needs no outside service; Postgres comes from a wheel
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not faults and not demo and not beside'
-	$(BIN)/python -m pytest -n $(WORKERS) -m beside tests/spans
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not faults and not demo'
 
 test-all:  ## the tests on every Python 3.10 to 3.14 that is found here
 	@$(PYTHON) tests/interpreters.py $(WORKERS)

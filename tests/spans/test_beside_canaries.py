@@ -21,7 +21,7 @@ from spans.others import LANGCHAIN, LLAMA_INDEX, instrumented, model_package, of
 from ragledger import Ledger
 from ragledger.spans import ATTRIBUTES
 
-pytestmark = [pytest.mark.pg, pytest.mark.beside]
+pytestmark = pytest.mark.pg
 
 OURS = {
     "langchain": "ragledger_langchain.instrumentor:LangChainInstrumentor",

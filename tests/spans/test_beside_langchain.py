@@ -33,8 +33,6 @@ from spans.others import (
 
 from ragledger.testing import MemoryLedger, memory_ledger
 
-pytestmark = pytest.mark.beside
-
 OURS = "ragledger_langchain.instrumentor:LangChainInstrumentor"
 SEARCH_ID = "ragledger.search.id"
 

@@ -34,8 +34,6 @@ from spans.others import (
 
 from ragledger.testing import MemoryLedger, memory_ledger
 
-pytestmark = pytest.mark.beside
-
 OURS = "ragledger_llama_index.instrumentor:LlamaIndexInstrumentor"
 SEARCH_ID = "ragledger.search.id"
 
