@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: help demo test test-all test-oldest lint format faults bench clean
+.PHONY: help demo test test-processes test-all test-oldest lint format faults bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -23,7 +23,10 @@ demo: $(VENV)/.stamp  ## the main job on real input: index, search, vote, measur
 	$(BIN)/ragledger demo
 
 test: $(VENV)/.stamp  ## everything that needs no outside service; Postgres comes from a wheel
-	$(BIN)/python -m pytest -n $(WORKERS) -m 'not faults and not demo'
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not faults and not demo and not processes'
+
+test-processes: $(VENV)/.stamp  ## the tests that start applications and servers in interpreters of their own
+	$(BIN)/python -m pytest -n $(WORKERS) -m processes
 
 test-all:  ## the tests on every Python 3.10 to 3.14 that is found here
 	@$(PYTHON) tests/interpreters.py $(WORKERS)

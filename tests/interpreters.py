@@ -29,7 +29,14 @@ def main() -> int:
     failed = []
     for version, path in sorted(interpreters.items(), key=lambda item: SUPPORTED.index(item[0])):
         print(f"== Python {version}", flush=True)
-        made = ["make", f"VENV=.venv-{version}", f"PYTHON={path}", f"WORKERS={sys.argv[1]}", "test"]
+        made = [
+            "make",
+            f"VENV=.venv-{version}",
+            f"PYTHON={path}",
+            f"WORKERS={sys.argv[1]}",
+            "test",
+            "test-processes",
+        ]
         if subprocess.run(made, check=False).returncode != 0:
             failed.append(version)
     missing = [version for version in SUPPORTED if version not in interpreters]

@@ -42,17 +42,29 @@ _LONGEST_BACKOFF_S = 5.0
 class _Job:
     """A record on its way. Whoever takes it first decides: the worker begins it, or the caller withdraws it."""
 
-    __slots__ = ("body", "done", "refusal", "taken")
+    __slots__ = ("_running", "body", "done", "refusal", "taken")
 
     def __init__(self, body: bytes) -> None:
         self.body = body
-        self.done = threading.Event()
+        self.done = False
         self.taken = threading.Lock()
         self.refusal: str | None = FATE_UNKNOWN
+        # Not an Event: who waits for one holds its lock for moments, and a signal handler that searches in such a
+        # moment would keep the worker from everybody, its own record included.
+        self._running = threading.Lock()
+        self._running.acquire()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it ended in that time."""
+        if self._running.acquire(timeout=timeout_s):
+            self._running.release()
+        return self.done
 
     def end(self, refusal: str | None) -> None:
+        """Once, by the worker."""
         self.refusal = refusal
-        self.done.set()
+        self.done = True
+        self._running.release()
 
 
 class Direct:
@@ -107,25 +119,25 @@ class Direct:
             raise
         self._jobs.put(job)
         try:
-            job.done.wait(_BOUND_S)
+            job.wait(_BOUND_S)
         except BaseException as exc:  # noqa: BLE001  passed on
             self._leave(job)
             raise Interrupted(exc) from None
-        return job.refusal if job.done.is_set() else self._leave(job)
+        return job.refusal if job.done else self._leave(job)
 
     def _leave(self, job: _Job) -> str | None:
         """The caller goes. What nobody has begun is withdrawn; of the rest the fate is not known yet."""
         if job.taken.acquire(blocking=False):
             return self._refuse("timeout")
-        if not job.done.is_set():
+        if not job.done:
             self._doubted.append(job)
         return job.refusal
 
     def drain(self, timeout_s: float) -> bool:
         """Waits for what callers left in doubt."""
         deadline = time.monotonic() + timeout_s
-        while doubted := [job for job in self._doubted if not job.done.is_set()]:
-            if not doubted[0].done.wait(max(0.0, deadline - time.monotonic())):
+        while doubted := [job for job in self._doubted if not job.done]:
+            if not doubted[0].wait(max(0.0, deadline - time.monotonic())):
                 return False
         return True
 
@@ -287,7 +299,7 @@ class Direct:
             self._rejected_count += rejected
             job.end("rejected" if rejected else None)
         writer.shipped += count
-        self._doubted = [job for job in self._doubted if not job.done.is_set()]
+        self._doubted = [job for job in self._doubted if not job.done]
 
     def _back_off(self, exc: Exception) -> float:
         self._failures += 1

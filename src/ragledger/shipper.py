@@ -240,11 +240,12 @@ class Shipper:
             except WatermarkMoved:
                 backlog.rewind(store.register(backlog.state))
                 continue
+            # Counted before the journal says so: who waits for that may ask for the counters next.
+            self.rejected += len(rejections)
+            self.landed += (came := batch.last - batch.first + 1 - len(rejections))
+            landed += came
             backlog.commit(batch)
             rejections.tell()
-            self.rejected += len(rejections)
-            landed += batch.last - batch.first + 1 - len(rejections)
-        self.landed += landed
         return landed
 
     def _land(self, store: Store, backlog: Backlog, batch: Batch, rejections: Rejections) -> None:

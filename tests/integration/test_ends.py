@@ -13,7 +13,11 @@ from integration.shipping import SEARCH, World, balanced, ids, run, ship_command
 
 import ragledger
 
-pytestmark = [pytest.mark.pg, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
+pytestmark = [
+    pytest.mark.pg,
+    pytest.mark.processes,
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+]
 
 
 ENDS: dict[str, tuple[str, int]] = {

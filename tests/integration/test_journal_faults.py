@@ -20,7 +20,7 @@ from ragledger import Candidate, Ledger, Receipt
 from ragledger.journal import directory as files
 from ragledger.testing import make_search
 
-pytestmark = pytest.mark.pg
+pytestmark = [pytest.mark.pg, pytest.mark.processes]
 
 SOMEBODY = 65533
 

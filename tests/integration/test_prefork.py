@@ -18,7 +18,7 @@ import pytest
 from fix_pg import Database
 from integration.shipping import World, balanced, wait_until
 
-pytestmark = pytest.mark.pg
+pytestmark = [pytest.mark.pg, pytest.mark.processes]
 pytest.importorskip("gunicorn")
 pytest.importorskip("uvicorn_worker")
 

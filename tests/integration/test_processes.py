@@ -20,7 +20,11 @@ from ragledger.journal import directory as files
 from ragledger.journal.state import WriterState
 from ragledger.testing import make_search
 
-pytestmark = [pytest.mark.pg, pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")]
+pytestmark = [
+    pytest.mark.pg,
+    pytest.mark.processes,
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),
+]
 
 
 @pytest.fixture

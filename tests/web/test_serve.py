@@ -15,7 +15,7 @@ from web.world import READER, TOKENS, VOTER, search, serving
 
 from ragledger import Ledger
 
-pytestmark = pytest.mark.pg
+pytestmark = [pytest.mark.pg, pytest.mark.processes]
 
 
 def test_a_vote_for_another_processs_search_is_checked_kept_and_shipped(

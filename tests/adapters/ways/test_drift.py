@@ -19,6 +19,8 @@ from adapters.ways.test_zero_code import NO_EXPORT
 
 pytest.importorskip("opentelemetry.instrumentation.auto_instrumentation")
 
+pytestmark = pytest.mark.processes
+
 SITE = Path(langchain_core.__file__).parents[1]
 ZERO_CODE = (str(Path(sys.executable).with_name("opentelemetry-instrument")),)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("opentelemetry.instrumentation.auto_instrumentation")
-pytestmark = pytest.mark.pg
+pytestmark = [pytest.mark.pg, pytest.mark.processes]
 
 TESTS = Path(__file__).parents[2]
 NO_EXPORT = {
