@@ -251,8 +251,9 @@ def begin(
         reading = _read(ledgers[0], retriever, call, marks)
         run_id = _run_id(kwargs["run_id"]) if "run_id" in kwargs else None
         search = open_search(ledgers, retriever, asked, reading, marks, said_for_call(config), run_id, config)
-        if any(observation.parent is not None for observation in search.observations):
-            search.member = tag_of(config)
+        for observation in search.observations:
+            if observation.parent is not None:
+                search.member = tag_of(config)
     except Exception as fault:  # noqa: BLE001  the same
         ledgers[0].guard.take("langchain.begin", fault)
         return None

@@ -50,6 +50,7 @@ def search_row(
         epoch = epoch_of(frozen, index_version, embedding_model)
     run_id, top_k, searched = opening.external_run_id, observation.top_k, status == "ok"
     run_id = None if run_id is None else text(run_id, flags)
+    attempt_of, served_from = observation.attempt_of, opening.served_from
     if not frozen.readable:
         flags.add("weights_unreadable")
     return SearchRecord(
@@ -57,13 +58,15 @@ def search_row(
         corpus, surface, session_id, actor_kind, actor_id,
         opening.framework, text(opening.retriever, flags),
         None if parent is None else parent.search_id, observation.root_id, observation.depth,
-        identifier(observation.attempt_of, flags), identifier(opening.served_from, flags),
+        None if attempt_of is None else identifier(attempt_of, flags),
+        None if served_from is None else identifier(served_from, flags),
         status, skip, error, origin, degraded is not None, None if degraded is None else text(degraded, flags),
         available, _latency_ms(observation, status, flags), None if top_k is None else count(top_k, flags),
         composed.candidate_count if searched else None, composed.admitted_count if searched else None,
         composed.top_candidate_score, composed.top_admitted_score,
         frozen.json, epoch, index_version, embedding_model,
-        None if frozen.extractor is None else text(frozen.extractor, flags), composed.signals, _query_key(observation) if observation.ledger.query_keys else None,
+        None if frozen.extractor is None else text(frozen.extractor, flags), composed.signals,
+        _query_key(observation) if observation.ledger.query_keys else None,
         tuple(sorted(flags)) if flags else (),
         trace.trace_id, trace.span_id, trace.sampled, trace.owner, run_id, composed.hits,
     )  # fmt: skip
