@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from . import sanitise
-from .model import Candidate, HitRecord, IdSource, Returned, ScoreKind, Signal, SignalRange
+from .model import Candidate, HitRecord, IdSource, Returned, ScoreKind, Signal, SignalRange, Votable
 
 __all__ = ["Caps", "Composed", "compose", "compose_readable"]
 
@@ -38,8 +38,7 @@ class Composed(Struct, frozen=True, gc=False):
     top_candidate_score: float | None
     top_admitted_score: float | None
     signals: dict[str, SignalRange] | None
-    votable: tuple[tuple[int, str | None], ...] = ()
-    """Rank and id of the admitted hits."""
+    votable: Votable = ()
 
 
 class Caps(NamedTuple):

@@ -9,12 +9,10 @@ from uuid import UUID
 from . import sanitise
 from .errors import HitNotReturned, MalformedReference
 from .ids import time_of
-from .model import ActorKind, Outcome
-from .ports import Lookup
+from .model import ActorKind, Outcome, Votable
 
 __all__ = [
     "Reference",
-    "found_rank",
     "may_be_ours",
     "may_still_arrive",
     "parse_actor",
@@ -113,7 +111,7 @@ def parse_actor(actor: Any) -> tuple[ActorKind, str | None]:
     return kind, name or None  # type: ignore[return-value]
 
 
-def rank_in(hits: tuple[tuple[int, str | None], ...], reference: Reference) -> int:
+def rank_in(hits: Votable, reference: Reference) -> int:
     """The rank of the hit that the reference means.
 
     Raises:
@@ -135,17 +133,6 @@ def may_still_arrive(search_id: UUID, now: datetime, deadline_h: float) -> bool:
     """Whether a search that is not in the table may still be in somebody's journal: its own id tells its age."""
     made = time_of(search_id)
     return may_be_ours(search_id, now) and made is not None and now - timedelta(hours=deadline_h) <= made
-
-
-def found_rank(found: Lookup, reference: Reference) -> int:
-    """The rank that the table knows for the hit.
-
-    Raises:
-        HitNotReturned: the search is there, the hit is not.
-    """
-    if found.rank is None:
-        raise HitNotReturned(reference.search_id, reference.words)
-    return found.rank
 
 
 def parse_deliverer(by: Any) -> Literal["postprocessor", "reranker", "application"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -13,6 +13,7 @@ from uuid import UUID
 from . import feedback, sanitise
 from .errors import DatabaseUnavailable, MalformedReference, UnknownSearch
 from .ids import fingerprint, new_id, normalised
+from .known import KnownSearches
 from .model import AssessmentRecord, Candidate, DeliveryRecord, FeedbackRecord, Receipt, Record
 from .observation import NULL, NullObservation, Observation, Opening
 from .privacy import Privacy
@@ -23,7 +24,6 @@ from .weights import UNKNOWN, UNREADABLE, canonical_json, declared
 if TYPE_CHECKING:
     from .assessments import Assessment
     from .parts import Parts
-    from .ports import Lookup
     from .settings import Settings
 
 __all__ = ["Ledger"]
@@ -44,6 +44,9 @@ class Ledger:
         self.query_keys = settings.query_keys
         self.content_keys = settings.content_keys
         self._parts = parts
+        self._found = (
+            KnownSearches()
+        )  # of other processes: apart, so that votes for those do not push ours out
         self._key = parts.key
         self.tells_text: bool = parts.narrator.wants_text
         self._finalizer = weakref.finalize(self, parts.close, settings.exit_drain_s)
@@ -319,29 +322,26 @@ class Ledger:
 
     def _checked_rank(self, reference: feedback.Reference) -> int | None:
         """The hit's rank; None when it cannot be checked now and may still turn out right."""
-        ours = self.recorder.known.hits_of(reference.search_id)
-        if ours is not None:
-            return feedback.rank_in(ours, reference)
+        search_id = reference.search_id
+        for searches in (self.recorder.known, self._found):
+            if (hits := searches.hits_of(search_id)) is not None:
+                return feedback.rank_in(hits, reference)
         now = datetime.fromtimestamp(self._now_us() / 1e6, tz=timezone.utc)
-        may_wait = feedback.may_be_ours(reference.search_id, now)
-        if (found := self._look_up(reference)) is not None:
-            if found.search_found:
-                return feedback.found_rank(found, reference)
-            deadline_h = self.settings.vote_deadline_h
-            may_wait = feedback.may_still_arrive(reference.search_id, now, deadline_h)
-        if not may_wait:
-            raise UnknownSearch(reference.search_id)
-        return None
-
-    def _look_up(self, reference: feedback.Reference) -> Lookup | None:
-        """What the table says; None when it cannot be asked."""
+        may_wait = feedback.may_be_ours(search_id, now)
         lookup = self._parts.lookup
-        if lookup is None:
-            return None
-        try:
-            return lookup.find(reference.search_id, rank=reference.rank, chunk_id=reference.chunk_id)
-        except DatabaseUnavailable:
-            return None
+        with suppress(DatabaseUnavailable):
+            if lookup is None:
+                raise DatabaseUnavailable("there is nobody to ask")
+            if (hits := lookup.find(search_id)) is not None:
+                self._found.remember(
+                    search_id, hits
+                )  # rows never change, and one search often has several votes
+                return feedback.rank_in(hits, reference)
+            deadline_h = self.settings.vote_deadline_h
+            may_wait = feedback.may_still_arrive(search_id, now, deadline_h)
+        if not may_wait:
+            raise UnknownSearch(search_id)
+        return None
 
     def _keep(self, record: Record, search_id: UUID) -> Receipt:
         record = self.privacy.of(record) if self.privacy.veils else record

@@ -44,6 +44,8 @@ Status: TypeAlias = Literal["ok", "error", "cancelled", "skipped"]
 ScoreKind: TypeAlias = Literal["similarity", "distance", "rerank", "fused", "none"]
 ErrorOrigin: TypeAlias = Literal["infra", "provider", "caller", "unknown"]
 IdSource: TypeAlias = Literal["framework", "metadata", "derived"]
+Votable: TypeAlias = tuple[tuple[int, "str | None"], ...]
+"""Rank and chunk id of the hits that a search returned: what may be voted on."""
 
 
 class Signal(Struct, frozen=True, gc=False):
@@ -291,4 +293,4 @@ class Receipt(Struct, frozen=True, kw_only=True, gc=False):
     search_id: UUID | None
     status: Literal["journalled", "written", "pending", "refused", "unknown", "disabled"]
     reason: str | None = None
-    hits: tuple[tuple[int, str | None], ...] = ()
+    hits: Votable = ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from .model import FeedbackRecord, Record, SearchRecord
+    from .model import FeedbackRecord, Record, SearchRecord, Votable
 
 __all__ = [
     "FATE_UNKNOWN",
@@ -15,7 +15,6 @@ __all__ = [
     "HitLookup",
     "Interrupted",
     "Listener",
-    "Lookup",
     "Narration",
     "Narrator",
     "Sink",
@@ -124,13 +123,6 @@ class Narrator(Protocol):
         ...
 
 
-class Lookup(NamedTuple):
-    """What the database knows of a reference: no search, a search without this hit, or the hit's rank."""
-
-    search_found: bool
-    rank: int | None
-
-
 class Listener(Protocol):
     """Hears of what was recorded, for others: metrics, tracing backends. Must be quick."""
 
@@ -146,8 +138,8 @@ class Listener(Protocol):
 class HitLookup(Protocol):
     """Checks a vote for a search that this process did not make."""
 
-    def find(self, search_id: UUID, *, rank: int | None, chunk_id: str | None) -> Lookup:
-        """Looks for an admitted hit.
+    def find(self, search_id: UUID) -> Votable | None:
+        """The admitted hits of a search, best first; None when there is no such search.
 
         Raises:
             DatabaseUnavailable: it cannot be checked now.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 from . import sanitise
 from .attempts import Attempts
-from .bounded import forget_oldest
 from .composition import Caps, Composed, compose, compose_readable
 from .faults import status_of
 from .guard import Guard
 from .ids import new_id
-from .model import Candidate, FeedbackRecord, Receipt, Record, Returned, SearchRecord, Status
+from .known import KnownSearches
+from .model import Candidate, FeedbackRecord, Receipt, Record, Returned, SearchRecord, Status, Votable
 from .observation import NULL, NullObservation, Observation, Opening
 from .ports import FATE_UNKNOWN, Interrupted, Listener, Narration, Narrator, Sink, SpanFacts
 from .row import bare_row, circumstances, search_row
@@ -23,30 +23,11 @@ if TYPE_CHECKING:
     from .clock import Clock
     from .ledger import Ledger
 
-__all__ = ["KnownSearches", "Recorder"]
+__all__ = ["Recorder"]
 
-_Votable: TypeAlias = "tuple[tuple[int, str | None], ...]"
 _NOTHING = Composed((), None, None, None, None, None)
 _UNCOUNTED = frozenset({"fault", FATE_UNKNOWN})  # counted as what it was; no refusal
 _FAULT = Receipt(search_id=None, status="refused", reason="fault")
-
-
-class KnownSearches:
-    """The hits of this process's latest searches, for checking votes without the database. Bounded."""
-
-    def __init__(self, limit: int = 2048) -> None:
-        self._limit = limit
-        self._hits: dict[int, _Votable] = {}  # by number: a UUID's hash is computed in Python
-
-    def remember(self, search_id: UUID, hits: _Votable) -> None:
-        """Keeps the (rank, chunk id) pairs that may be voted on; forgets the oldest past the limit."""
-        self._hits[search_id.int] = hits
-        if len(self._hits) > self._limit:
-            forget_oldest(self._hits)
-
-    def hits_of(self, search_id: UUID) -> _Votable | None:
-        """None when the search is not one of ours, or forgotten."""
-        return self._hits.get(search_id.int)
 
 
 class Recorder:
@@ -230,14 +211,14 @@ class Recorder:
                 self.guard.take("row", fault)
         return record
 
-    def _veiled(self, record: SearchRecord) -> tuple[SearchRecord | None, _Votable]:
+    def _veiled(self, record: SearchRecord) -> tuple[SearchRecord | None, Votable]:
         """As it is kept at this level of privacy; a record that cannot be veiled is not kept."""
         with self.guard("privacy"):
             kept = self._privacy.of_search(record)
             return kept, tuple([(hit.rank, hit.chunk_id) for hit in kept.hit_rows if hit.admitted])
         return None, ()
 
-    def receipt(self, search_id: UUID, refusal: str | None, hits: _Votable = ()) -> Receipt:
+    def receipt(self, search_id: UUID, refusal: str | None, hits: Votable = ()) -> Receipt:
         """What the caller gets for a record that `put` answered with `refusal`."""
         if refusal is None:
             return Receipt(search_id=search_id, status=self.kept_as, hits=hits)
@@ -245,7 +226,7 @@ class Recorder:
             return Receipt(search_id=search_id, status="unknown", reason=refusal, hits=hits)
         return Receipt(search_id=None, status="refused", reason=refusal)
 
-    def _search_receipt(self, search_id: UUID, hits: _Votable, refusal: str | None) -> Receipt:
+    def _search_receipt(self, search_id: UUID, hits: Votable, refusal: str | None) -> Receipt:
         if refusal is None:
             self.known.remember(search_id, hits)
             return Receipt(search_id=search_id, status=self.kept_as, hits=hits)

@@ -6,6 +6,7 @@ May raise for what nobody could foresee; the recorder then falls back on `bare_r
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from . import sanitise
 from .composition import Composed
@@ -25,6 +26,7 @@ _UNSAID: dict[str, Any] = {
 _UNREADABLE = freeze(UNREADABLE)
 _NO_CIRCUMSTANCES: tuple[None, None, None, ActorKind, None] = (None, None, None, "system", None)
 _NO_FAILURE = (None, None, None)
+_NO_LINEAGE = (None, None, None)
 
 
 def search_row(
@@ -48,18 +50,15 @@ def search_row(
     if index_version is not None or embedding_model is not None:
         index_version, embedding_model = _known(index_version, flags), _known(embedding_model, flags)
         epoch = epoch_of(frozen, index_version, embedding_model)
-    run_id, top_k, searched = opening.external_run_id, observation.top_k, status == "ok"
-    run_id = None if run_id is None else text(run_id, flags)
-    attempt_of, served_from = observation.attempt_of, opening.served_from
+    top_k, searched = observation.top_k, status == "ok"
+    run_id, attempt_of, served_from = _lineage(observation, flags)
     if not frozen.readable:
         flags.add("weights_unreadable")
     return SearchRecord(
         observation.search_id, observation.start_ns // 1000, observation.ledger.settings.project,
         corpus, surface, session_id, actor_kind, actor_id,
         opening.framework, text(opening.retriever, flags),
-        None if parent is None else parent.search_id, observation.root_id, observation.depth,
-        None if attempt_of is None else identifier(attempt_of, flags),
-        None if served_from is None else identifier(served_from, flags),
+        None if parent is None else parent.search_id, observation.root_id, observation.depth, attempt_of, served_from,
         status, skip, error, origin, degraded is not None, None if degraded is None else text(degraded, flags),
         available, _latency_ms(observation, status, flags), None if top_k is None else count(top_k, flags),
         composed.candidate_count if searched else None, composed.admitted_count if searched else None,
@@ -70,6 +69,19 @@ def search_row(
         tuple(sorted(flags)) if flags else (),
         trace.trace_id, trace.span_id, trace.sampled, trace.owner, run_id, composed.hits,
     )  # fmt: skip
+
+
+def _lineage(observation: Observation, flags: set[str]) -> tuple[str | None, UUID | None, UUID | None]:
+    """The framework's run, the search that this one repeats, the one whose answer was shown again."""
+    opening, attempt_of = observation.opening, observation.attempt_of
+    run_id, served_from = opening.external_run_id, opening.served_from
+    if run_id is None and attempt_of is None and served_from is None:
+        return _NO_LINEAGE
+    return (
+        None if run_id is None else text(run_id, flags),
+        identifier(attempt_of, flags),
+        identifier(served_from, flags),
+    )
 
 
 def _query_key(observation: Observation) -> bytes | None:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from .annotations import Annotations
     from .direct import Direct
     from .embedded import EmbeddedServer
-    from .ports import Listener, Lookup, TraceIds
+    from .model import Votable
+    from .ports import Listener, TraceIds
     from .postgres.connection import Connection
     from .postgres.lookup import PostgresLookup
     from .push import Push
@@ -234,8 +235,8 @@ class _LazyLookup:
         self._lookup: PostgresLookup | None = None
         self._pid = os.getpid()
 
-    def find(self, search_id: Any, *, rank: int | None, chunk_id: str | None) -> Lookup:
-        return self._opened().find(search_id, rank=rank, chunk_id=chunk_id)
+    def find(self, search_id: UUID) -> Votable | None:
+        return self._opened().find(search_id)
 
     def find_trace(self, search_id: UUID) -> TraceIds | None:
         return self._opened().find_trace(search_id)

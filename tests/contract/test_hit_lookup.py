@@ -11,7 +11,7 @@ from contract.backends import Subject, direct, memory, wait_until_it_takes
 from fix_pg import Database
 
 from ragledger.ids import new_id
-from ragledger.ports import HitLookup, Lookup
+from ragledger.ports import HitLookup
 from ragledger.postgres.lookup import PostgresLookup
 from ragledger.testing import make_hit, make_search
 
@@ -31,35 +31,22 @@ def known(
         lookup.close()
 
 
-def test_an_admitted_hit_is_found_by_rank_and_by_chunk_id(known: tuple[Subject, HitLookup]):
+def test_the_hits_that_were_returned_are_found_best_first(known: tuple[Subject, HitLookup]):
     subject, lookup = known
     wait_until_it_takes(subject, make_search("x", "a"))
-    wait_until_it_takes(subject, search := make_search("a", "b"))
-    assert lookup.find(search.search_id, rank=2, chunk_id=None) == Lookup(search_found=True, rank=2)
-    assert lookup.find(search.search_id, rank=None, chunk_id="a") == Lookup(search_found=True, rank=1)
-
-
-def test_a_hit_that_was_not_returned_is_not_a_hit(known: tuple[Subject, HitLookup]):
-    subject, lookup = known
     below = make_hit(3, "c", admitted=False)
     nameless = make_hit(2, "b", chunk_id=None, chunk_id_source=None)
-    search = make_search(hits=(make_hit(1, "a"), nameless, below))
-    wait_until_it_takes(subject, search)
-    found_nothing = Lookup(search_found=True, rank=None)
-    assert lookup.find(search.search_id, rank=3, chunk_id=None) == found_nothing
-    assert lookup.find(search.search_id, rank=None, chunk_id="c") == found_nothing
-    assert lookup.find(search.search_id, rank=9, chunk_id=None) == found_nothing
-    assert lookup.find(search.search_id, rank=None, chunk_id="z") == found_nothing
-    assert lookup.find(search.search_id, rank=2, chunk_id=None).rank == 2
+    wait_until_it_takes(subject, search := make_search(hits=(make_hit(1, "a"), nameless, below)))
+    assert lookup.find(search.search_id) == ((1, "a"), (2, None))
 
 
 def test_a_search_that_is_not_there_is_not_found(known: tuple[Subject, HitLookup]):
     subject, lookup = known
     wait_until_it_takes(subject, make_search("a"))
-    assert lookup.find(new_id(), rank=1, chunk_id=None) == Lookup(search_found=False, rank=None)
+    assert lookup.find(new_id()) is None
 
 
 def test_a_search_without_hits_is_found(known: tuple[Subject, HitLookup]):
     subject, lookup = known
     wait_until_it_takes(subject, search := make_search())
-    assert lookup.find(search.search_id, rank=1, chunk_id=None) == Lookup(search_found=True, rank=None)
+    assert lookup.find(search.search_id) == ()

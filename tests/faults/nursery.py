@@ -80,7 +80,7 @@ class Nursery(NamedTuple):
     package: Path | None = None
 
     def run(self, dsn: str, kill: Callable[[int], None], **environ: str) -> Truth:
-        """Runs all victims; `kill` is called in a thread of its own for each one that has started."""
+        """Runs all victims; `kill` is called in a thread of its own for each one that has started, and must not fail."""
         truth = Truth()
         killers: list[threading.Thread] = []
         with subprocess.Popen(
@@ -92,7 +92,7 @@ class Nursery(NamedTuple):
             for line in process.stdout:
                 match json.loads(line):
                     case [pid, "started"]:
-                        truth.searches[pid] = {}
+                        truth.searches.setdefault(pid, {})
                         killers.append(threading.Thread(target=kill, args=(pid,)))
                         killers[-1].start()
                     case [pid, "search", search_id, hits]:

@@ -47,7 +47,6 @@ store = InMemoryVectorStore.from_texts(
     victim="""
     ledger = ragledger.open()
     retriever = observe(store.as_retriever(search_kwargs={"k": 3}), ledger, corpus="c")
-    tell("started")
     number = 0
     while True:
         number += 1
@@ -55,6 +54,8 @@ store = InMemoryVectorStore.from_texts(
             documents = retriever.invoke(f"text {number}")
         [receipt] = receipts
         report(receipt.search_id, [[document.id, None] for document in documents])
+        if number == 1:  # the first one imports things: on a loaded machine for longer than a victim lives
+            tell("started")
 """,
     count=KILLS,
 )
@@ -73,7 +74,6 @@ nodes = [TextNode(id_=f"node-{n}", text=f"text {n}") for n in range(10)]
     ledger = ragledger.open()
     Settings.callback_manager = CallbackManager([LedgerCallbackHandler(ledger)])
     retriever = VectorStoreIndex(nodes).as_retriever(similarity_top_k=3)
-    tell("started")
     number = 0
     while True:
         number += 1
@@ -81,6 +81,8 @@ nodes = [TextNode(id_=f"node-{n}", text=f"text {n}") for n in range(10)]
             found = retriever.retrieve(f"text {number}")
         [receipt] = receipts
         report(receipt.search_id, [[node.node_id, node.score] for node in found])
+        if number == 1:
+            tell("started")
 """,
     count=KILLS,
 )
@@ -141,7 +143,7 @@ def test_p5_an_unmodified_retriever_killed_at_random_points_leaves_every_receipt
     assert len(truth.all) > 10 * KILLS
     outcome = ship_and_compare(world, truth)
     name = request.node.callspec.id
-    facts("random", f"{name} retriever", "`kill -9` within 0.8 s after the start", truth, outcome)
+    facts("random", f"{name} retriever", "`kill -9` within 0.8 s after the first search", truth, outcome)
     assert outcome.faults == ()
 
 

@@ -49,7 +49,7 @@ class Truth:
         if search_id == "None":
             self.refused += 1
         else:
-            self.searches[pid][UUID(search_id)] = hits
+            self.searches.setdefault(pid, {})[UUID(search_id)] = hits
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from psycopg.conninfo import make_conninfo
 
 from ragledger import Candidate, DatabaseUnavailable, Ledger
 from ragledger.ids import new_id
-from ragledger.ports import Lookup
 from ragledger.postgres.connection import connect, reading
 from ragledger.postgres.lookup import PostgresLookup
 
@@ -78,27 +77,21 @@ def search_id(ledger: Ledger) -> UUID:
     return search.receipt.search_id
 
 
-def test_p7_a_hit_is_found_by_its_rank_or_by_its_chunk(lookup: PostgresLookup, search_id: UUID) -> None:
-    assert lookup.find(search_id, rank=2, chunk_id=None) == Lookup(search_found=True, rank=2)
-    assert lookup.find(search_id, rank=None, chunk_id="b") == Lookup(search_found=True, rank=2)
-
-
-def test_p7_what_the_search_did_not_return_is_not_found(lookup: PostgresLookup, search_id: UUID) -> None:
-    nothing = Lookup(search_found=True, rank=None)
-    assert lookup.find(search_id, rank=3, chunk_id=None) == nothing  # a candidate that was not admitted
-    assert lookup.find(search_id, rank=None, chunk_id="c") == nothing
-    assert lookup.find(search_id, rank=None, chunk_id="z") == nothing
-    assert lookup.find(new_id(), rank=1, chunk_id=None) == Lookup(search_found=False, rank=None)
+def test_p7_what_the_search_returned_is_found_and_nothing_else(
+    lookup: PostgresLookup, search_id: UUID
+) -> None:
+    assert lookup.find(search_id) == ((1, "a"), (2, "b"))  # `c` was not admitted
+    assert lookup.find(new_id()) is None
 
 
 def test_a_connection_that_was_cut_since_the_last_vote_costs_nothing(
     lookup: PostgresLookup, search_id: UUID, database: Database
 ) -> None:
-    lookup.find(search_id, rank=1, chunk_id=None)
+    lookup.find(search_id)
     cut = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()"
-    assert database.rows(f"{cut} AND query ILIKE '%%FROM hits%%' AND pid <> pg_backend_pid()") == [(True,)]
+    assert database.rows(f"{cut} AND query ILIKE '%%JOIN hits%%' AND pid <> pg_backend_pid()") == [(True,)]
 
-    assert lookup.find(search_id, rank=1, chunk_id=None) == Lookup(search_found=True, rank=1)
+    assert lookup.find(search_id) == ((1, "a"), (2, "b"))
 
 
 def test_while_the_database_is_away_only_the_first_vote_asks_it() -> None:
@@ -106,7 +99,7 @@ def test_while_the_database_is_away_only_the_first_vote_asks_it() -> None:
         lookup = PostgresLookup(server.dsn("secret"), "ragledger")
         for _ in range(3):
             with pytest.raises(DatabaseUnavailable):
-                lookup.find(new_id(), rank=1, chunk_id=None)
+                lookup.find(new_id())
 
     assert server.given == ["secret"]
 
@@ -117,7 +110,7 @@ def test_a_vote_that_waits_for_a_lock_is_answered_as_unavailable(
     with database.connect() as blocker, blocker.transaction():
         blocker.execute("LOCK TABLE hits")
         with pytest.raises(DatabaseUnavailable, match="cannot be checked now"):
-            lookup.find(search_id, rank=1, chunk_id=None)
+            lookup.find(search_id)
 
 
 def test_a_vote_for_a_search_of_another_process_is_kept_while_the_schema_is_missing(

@@ -18,7 +18,7 @@ from fix_pg import Database
 
 from ragledger import Candidate, HitNotReturned, Ledger, MalformedReference, Receipt, UnknownSearch
 from ragledger.assessments import score_quality
-from ragledger.recorder import KnownSearches
+from ragledger.known import KnownSearches
 from ragledger.shipper import Shipper
 from ragledger.wiring import target_from
 

@@ -138,7 +138,7 @@ def test_p2_they_are_refused_to_the_ledgers_own_connections_as_well(
     """Even where the dsn is a superuser's: the ledger acts as the writer."""
     shipping = target_from(dsn=database.dsn).connect()
     voting = PostgresLookup(database.dsn, "ragledger")
-    voting.find(new_id(), rank=1, chunk_id=None)
+    voting.find(new_id())
     assert voting._connection is not None
     for connection in (shipping, voting._connection):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -14,7 +14,7 @@ import ragledger
 from ragledger import Candidate, composition, registry
 from ragledger import ledger as ledgers
 from ragledger.guard import Guard, _guards
-from ragledger.recorder import KnownSearches
+from ragledger.known import KnownSearches
 from ragledger.testing import MemoryBackend, memory_ledger
 
 MANY = 100_000

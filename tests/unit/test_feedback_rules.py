@@ -22,8 +22,7 @@ from ragledger import (
 )
 from ragledger.feedback import may_be_ours, may_still_arrive, parse_actor, parse_outcome, parse_reference
 from ragledger.ids import new_id
-from ragledger.model import AssessmentRecord, DeliveryRecord, Receipt
-from ragledger.ports import Lookup
+from ragledger.model import AssessmentRecord, DeliveryRecord, Receipt, Votable
 
 NOW = datetime.fromtimestamp(1_790_000_000, tz=timezone.utc)
 
@@ -36,21 +35,21 @@ def id_at(moment: datetime) -> UUID:
 class Table:
     """Implements `ports.HitLookup`: what a database would say."""
 
-    def __init__(self, answer: Lookup | None = None) -> None:
+    def __init__(self, answer: Votable | DatabaseUnavailable | None) -> None:
         self.answer = answer
-        self.asked: list[tuple[Any, ...]] = []
+        self.asked: list[UUID] = []
 
-    def find(self, search_id: UUID, *, rank: int | None, chunk_id: str | None) -> Lookup:
-        self.asked.append((search_id, rank, chunk_id))
-        if self.answer is None:
-            raise DatabaseUnavailable("down")
+    def find(self, search_id: UUID) -> Votable | None:
+        self.asked.append(search_id)
+        if isinstance(self.answer, DatabaseUnavailable):
+            raise self.answer
         return self.answer
 
 
-DOWN = None
-NO_SEARCH = Lookup(search_found=False, rank=None)
-NO_HIT = Lookup(search_found=True, rank=None)
-HIT = Lookup(search_found=True, rank=3)
+DOWN = DatabaseUnavailable("down")
+NO_SEARCH = None
+NO_HIT: Votable = ((1, "a"),)
+HIT: Votable = ((1, "a"), (3, "c"))
 
 
 @pytest.fixture
@@ -189,7 +188,11 @@ FRESH, OLD, FUTURE = NOW - timedelta(hours=23), NOW - timedelta(hours=25), NOW +
 )
 @pytest.mark.parametrize("name", [{"rank": 3}, {"chunk_id": "c"}], ids=str)
 def test_p7_a_search_of_another_process(
-    world: World, made: datetime | None, answer: Lookup | None, expected: Any, name: dict[str, Any]
+    world: World,
+    made: datetime | None,
+    answer: Votable | DatabaseUnavailable | None,
+    expected: Any,
+    name: dict[str, Any],
 ):
     """`made` None: an id that no ledger makes. The table wins; without it, the id tells what may still come."""
     search_id = id_at(made) if made is not None else uuid4()
@@ -207,7 +210,19 @@ def test_p7_a_search_of_another_process(
         else:
             assert receipt == Receipt(search_id=search_id, status="journalled")
             assert (vote.checked, vote.rank, vote.chunk_id) == (True, 3, None)
-    assert table.asked == [(search_id, name.get("rank"), name.get("chunk_id"))]
+    assert table.asked == [search_id]
+
+
+def test_a_search_that_was_found_is_not_asked_for_again_and_another_answer_is(world: World):
+    search_id = id_at(NOW)
+    world.ledger._parts.lookup = table = Table(DOWN)
+    for answer in (DOWN, NO_SEARCH, HIT, DOWN):
+        table.answer = answer
+        world.ledger.vote(search_id, rank=3, outcome="relevant")
+    assert len(table.asked) == 3
+    assert [vote.checked for vote in world.sink.votes] == [False, False, True, True]
+    with pytest.raises(HitNotReturned):
+        world.ledger.vote(search_id, rank=2, outcome="relevant")
 
 
 @pytest.mark.parametrize(("made", "status"), [(FRESH, "pending"), (OLD, "pending"), (None, None)])

@@ -12,8 +12,8 @@ from unit.core import NOWHERE_ID, World
 import ragledger
 from ragledger import Candidate, HitNotReturned
 from ragledger.ids import new_id
+from ragledger.known import KnownSearches
 from ragledger.model import Receipt
-from ragledger.recorder import KnownSearches
 
 
 def test_p6_a_search_that_found_nothing_has_an_id(world: World):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+from typing import Any
 from uuid import UUID
 
 import psycopg
 
 from ragledger.errors import DatabaseUnavailable
-from ragledger.ports import Lookup, TraceIds
+from ragledger.model import Votable
+from ragledger.ports import TraceIds
 from ragledger.spans import quietly
 from ragledger.sql import named_queries
 
@@ -33,20 +35,20 @@ class PostgresLookup:
         self._pid = 0
         self._resting_until = 0.0
 
-    def find(self, search_id: UUID, *, rank: int | None, chunk_id: str | None) -> Lookup:
-        """Looks for an admitted hit; after a failure it answers "unavailable" at once for a few seconds."""
+    def find(self, search_id: UUID) -> Votable | None:
+        """The admitted hits of a search; after a failure it answers "unavailable" at once for a few seconds."""
         with quietly(), self._lock:
             if time.monotonic() < self._resting_until and self._pid == os.getpid():
                 raise DatabaseUnavailable("the database was unreachable a moment ago")
             try:
-                row = self._ask({"search_id": search_id, "rank": rank, "chunk_id": chunk_id})
+                rows = self._ask(search_id)
             except (psycopg.Error, DatabaseUnavailable) as exc:
                 self._close()
                 self._resting_until = time.monotonic() + _REST_AFTER_FAILURE_S
                 raise DatabaseUnavailable(f"the vote cannot be checked now ({type(exc).__name__})") from None
-        if row is None:
-            return Lookup(search_found=False, rank=None)
-        return Lookup(search_found=bool(row[0]), rank=row[1])  # type: ignore[arg-type]
+        if not rows:
+            return None
+        return tuple([(rank, chunk_id) for rank, chunk_id in rows if rank is not None])
 
     def find_trace(self, search_id: UUID) -> TraceIds | None:
         """The span of a search; None when there is no such search, or it cannot be asked now."""
@@ -66,17 +68,17 @@ class PostgresLookup:
         with self._lock:
             self._close()
 
-    def _ask(self, reference: dict[str, object]) -> tuple[object, ...] | None:
-        query = named_queries("ship")["find_hit"]
+    def _ask(self, search_id: UUID) -> list[Any]:
+        query, wanted = named_queries("ship")["find_hits"], {"search_id": search_id}
         kept = self._connection
         try:
-            return self._open().execute(query, reference).fetchone()
+            return self._open().execute(query, wanted).fetchall()
         except psycopg.OperationalError:
             if self._connection is not kept:
                 raise
             # Votes are rare: a connection that was kept since the last one has often been cut meanwhile.
             self._close()
-            return self._open().execute(query, reference).fetchone()
+            return self._open().execute(query, wanted).fetchall()
 
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed or self._pid != os.getpid():

@@ -131,9 +131,8 @@ FROM late
 SELECT trace_id, span_id, sampled, span_owner FROM searches
 WHERE search_id = %(search_id)s AND span_owner IS NOT NULL
 
--- name: find_hit
-SELECT
-    EXISTS (SELECT FROM searches WHERE search_id = %(search_id)s),
-    (SELECT min(rank) FROM hits
-     WHERE search_id = %(search_id)s AND admitted
-       AND (rank = %(rank)s::int4 OR (%(rank)s::int4 IS NULL AND chunk_id = %(chunk_id)s::text)))
+-- name: find_hits
+SELECT h.rank, h.chunk_id
+FROM searches s LEFT JOIN hits h ON h.search_id = s.search_id AND h.admitted
+WHERE s.search_id = %(search_id)s
+ORDER BY h.rank

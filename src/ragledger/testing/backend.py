@@ -14,10 +14,10 @@ from ragledger.model import (
     HitRecord,
     Record,
     SearchRecord,
+    Votable,
     decode_record,
     encode_record,
 )
-from ragledger.ports import Lookup
 
 __all__ = ["MemoryBackend"]
 
@@ -69,18 +69,12 @@ class MemoryBackend:
             "shipper": {"running": False, "landed": kept, "rejected": 0, "last_error": None},
         }
 
-    def find(self, search_id: UUID, *, rank: int | None, chunk_id: str | None) -> Lookup:
-        """Looks for an admitted hit, as the table would be asked."""
+    def find(self, search_id: UUID) -> Votable | None:
+        """The admitted hits of a search, as the table would be asked."""
         for search in self.searches:
             if search.search_id == search_id:
-                ranks = (
-                    hit.rank
-                    for hit in search.hit_rows
-                    if hit.admitted
-                    and (hit.rank == rank or (chunk_id is not None and hit.chunk_id == chunk_id))
-                )
-                return Lookup(search_found=True, rank=next(ranks, None))
-        return Lookup(search_found=False, rank=None)
+                return tuple([(hit.rank, hit.chunk_id) for hit in search.hit_rows if hit.admitted])
+        return None
 
     @property
     def searches(self) -> list[SearchRecord]:
