@@ -207,7 +207,7 @@ def _with_scores(
 
 
 def _tell(observation: Observation, result: Any) -> None:
-    """The texts of the search for its span, where an application wants them there."""
+    """The texts of the search, where an application wants them; asked only then."""
     with observation.ledger.guard("langchain.text"):
         query = getattr(observation.opening, "input", None)
         items = result if isinstance(result, (list, tuple)) else ()

@@ -162,7 +162,7 @@ class Searches:
                     observation.flag("incomplete")
                 self.legs.forget(observation)
                 if observation.ledger.tells_text:
-                    _tell(observation, search.query, result)
+                    tell_texts(observation, search.query, result)
                 observation.finish(returned)
             if search.parent_span_id is not None and observation.depth == 0 and returned is not None:
                 self.prompts.searched(search.parent_span_id, observation, result, returned)
@@ -176,7 +176,7 @@ class Searches:
             self._say_vector(observation, search)
             self.legs.forget(observation)
             if observation.ledger.tells_text:
-                _tell(observation, search.query, ())
+                tell_texts(observation, search.query, ())
             observation.fail(fault)
 
     def embedding_dropped(self) -> None:
@@ -271,11 +271,12 @@ class Searches:
             observation.ledger.guard.count("llama_index.unawaited")
 
 
-def _tell(observation: Observation, query: Any, result: Any) -> None:
-    """The texts of the search for its span, where an application wants them there."""
+def tell_texts(observation: Observation, query: Any, result: Any) -> None:
+    """The texts of the search, where an application wants them; asked only then."""
     with observation.ledger.guard("llama_index.text"):
         asked = getattr(query, "query_str", query)
-        items = result if isinstance(result, (list, tuple)) else ()
+        found = getattr(result, "nodes", result)  # of a store that is asked directly
+        items = found if isinstance(found, (list, tuple)) else ()
         nodes: list[Any] = [getattr(item, "node", item) for item in items]
         texts = [node.get_content() for node in nodes]
         observation.tell(

@@ -23,6 +23,7 @@ from ragledger.weights import UNREADABLE
 
 from . import extract
 from .hooks import hooks
+from .search import tell_texts
 from .weights.vector import read_query
 
 if TYPE_CHECKING:
@@ -128,13 +129,15 @@ class _Search:
     ) -> None:
         self._ledger = found.ledger
         self._reading = _UNREADABLE
+        self._query: Any = None
         self._observation: Observation | NullObservation | None = None
         around = open_observation()
         if around is not None and around.nearest(found.ledger) is not None:
             return
         with found.ledger.guard("llama_index.weights"):
             rest = {name: value for name, value in kwargs.items() if name != "query"}
-            self._reading = read_query(store, args[0] if args else kwargs["query"], rest)
+            self._query = args[0] if args else kwargs["query"]
+            self._reading = read_query(store, self._query, rest)
         self._observation = found.ledger.recorder.open(
             Opening(
                 framework="llama_index",
@@ -152,6 +155,8 @@ class _Search:
         """The store raised, or the call was cancelled."""
         if isinstance(observation := self._observation, Observation):
             hooks().searches.legs.forget(observation)
+            if observation.ledger.tells_text:
+                tell_texts(observation, self._query, ())
             observation.fail(fault)
 
     def finish(self, result: Any) -> None:
@@ -170,6 +175,8 @@ class _Search:
             if observation.vector_available is None and self._reading.dense:
                 observation.vector_available = True
             hooks().searches.legs.forget(observation)
+            if observation.ledger.tells_text:
+                tell_texts(observation, self._query, result)
             observation.finish(returned)
 
     def _read(self, observation: Observation, result: Any) -> tuple[Any, bool]:

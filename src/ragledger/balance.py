@@ -19,6 +19,7 @@ import msgspec
 from .journal import directory as files
 from .journal.salvage import strays
 from .journal.state import WriterState
+from .postgres.connection import keeps_texts
 from .sql import named_queries
 
 if TYPE_CHECKING:
@@ -91,7 +92,10 @@ _NO_FACTS = _Local(attempted=0, published=0, refused=0, project="unknown", host=
 def balances(connection: Connection, directory: Path) -> list[WriterBalance]:
     """Every writer that the table or the journal directory of this host knows."""
     local = _local(directory)
-    cursor = connection.execute(named_queries("balance")["balance"], {"writer_id": None})
+    queries = named_queries("balance")
+    of_texts = queries["of_texts"] if keeps_texts(connection) else ""
+    query = "\n".join((queries["rows"], of_texts, queries["fates"]))
+    cursor = connection.execute(query, {"writer_id": None})
     rows = [_Row(*row) for row in cursor.fetchall()]  # type: ignore[arg-type]
     found = [_account(row, local.pop(row.writer_id, None)) for row in rows]
     found += [_unseen(writer_id, facts) for writer_id, facts in sorted(local.items())]

@@ -224,6 +224,7 @@ def _database(target: Target) -> Iterator[Finding]:
 
     with connection:
         yield from _rights(connection)
+        yield from _texts(connection, target)
         connection.execute("RESET ROLE")  # the writer's role sees little of the table
         try:
             with translated():
@@ -255,16 +256,42 @@ def _rights(connection: Connection) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _texts(connection: Connection, target: Target) -> Iterator[Finding]:
+    """As the role that records: whether texts that are handed over have a place."""
+    from .sql import named_queries
+
+    exists, may_write = connection.execute(named_queries("ship")["keeps_texts"]).fetchone() or (False, False)
+    switch = "on" if target.settings.store_text else "off"
+    if exists and may_write:
+        yield Finding("ok", "texts", f"`search_texts` is there; RAGLEDGER_STORE_TEXT is {switch} here")
+    elif exists:
+        yield Finding(
+            "problem" if target.settings.store_text else "warning",
+            "texts", "`search_texts` is there and this user may not write to it: texts are rejected (no_text_right)",
+            "`ragledger init --roles` as a user with CREATEROLE, then GRANT ragledger_writer to the login user",
+        )  # fmt: skip
+    elif target.settings.store_text:
+        yield Finding(
+            "problem", "texts", "RAGLEDGER_STORE_TEXT is on and there is no table for them: rejected (no_text_table)",
+            "`ragledger init --with-text`, or switch it off; searches are recorded all the same",
+        )  # fmt: skip
+
+
 def _fates(connection: Connection) -> Iterator[Finding]:
     from .sql import named_queries
 
     rows = connection.execute(named_queries("look")["totals"]).fetchone()
     if rows is None:
         return
-    written, pending, rejected, epochs = (int(str(value)) for value in rows)
+    written, pending, rejected, texts, epochs = (int(str(value)) for value in rows)
     yield Finding("ok", "table", f"{written} record(s) written, {pending} vote(s) pending")
     if rejected:
         yield Finding("problem", "rejected", f"{rejected} record(s)", "reasons are in the table `rejected`")
+    if texts:
+        yield Finding(
+            "problem", "texts", f"{texts} record(s) of texts were rejected: an application says store_text",
+            "`ragledger init --roles --with-text` keeps those to come; these are gone",
+        )  # fmt: skip
     if epochs > _MANY_EPOCHS:
         yield Finding(
             "warning", "epochs", f"{epochs} epochs in the last day",

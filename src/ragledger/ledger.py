@@ -19,6 +19,7 @@ from .observation import NULL, NullObservation, Observation, Opening
 from .privacy import Privacy
 from .registry import register, unregister
 from .scope import scope as current_scope
+from .texts import Told
 from .weights import UNKNOWN, UNREADABLE, canonical_json, declared
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ class Ledger:
         self.name = name
         self.guard = parts.guard
         self.privacy = Privacy(settings.privacy, parts.key)
+        self.narrates_text: bool = parts.narrator.wants_text
+        self.stores_text = settings.store_text
+        self.tells_text = self.narrates_text or self.stores_text
+        """Whether an adapter has anybody to hand text to: asked first, so that nobody reads it in vain."""
         self.recorder = parts.recorder_for(self)
         self.chunk_id_key = settings.chunk_id_key
         self.document_id_keys = settings.document_id_keys
@@ -48,7 +53,6 @@ class Ledger:
             KnownSearches()
         )  # of other processes: apart, so that votes for those do not push ours out
         self._key = parts.key
-        self.tells_text: bool = parts.narrator.wants_text
         self._finalizer = weakref.finalize(self, parts.close, settings.exit_drain_s)
         register(self)
         _every_ledger.add(self)
@@ -72,7 +76,8 @@ class Ledger:
             weights: everything that shapes the ranking, copied by value.
             attempt_of: the search that failed and that this one repeats; of several, the first.
             served_from: the earlier search whose answer is shown again.
-            query: what was asked, for `query_key` where keys of queries are switched on; the text is not kept.
+            query: what was asked, for `query_key` where keys of queries are switched on; the text itself is kept only
+                with `store_text`.
             said: corpus, surface, session_id, actor, index_version, embedding_model; wins over `context`.
 
         Inside, hand over what was found with `search.candidates(...)`; afterwards read `search.receipt`.
@@ -88,7 +93,7 @@ class Ledger:
             served_from=served_from,
             query_key=self.query_key(query),
         )
-        return self._recorded(opening)
+        return self._recorded(opening, query if self.stores_text else None)
 
     def served(
         self,
@@ -273,10 +278,14 @@ class Ledger:
         )
 
     @contextmanager
-    def _recorded(self, opening: Opening) -> Iterator[Observation | NullObservation]:
+    def _recorded(
+        self, opening: Opening, query: str | None = None
+    ) -> Iterator[Observation | NullObservation]:
         observation: Observation | NullObservation = NULL
         try:
             observation = self.recorder.open(opening)
+            if query is not None and isinstance(observation, Observation):
+                observation.told = Told(query)
             yield observation
         except BaseException as exc:
             observation.fail(exc)

@@ -30,8 +30,11 @@ __all__ = [
     "SearchRecord",
     "Signal",
     "SignalRange",
+    "Text",
+    "TextsRecord",
     "decode_record",
     "encode_record",
+    "holds_text",
 ]
 
 Int4 = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -270,14 +273,39 @@ class FeedbackRecord(Struct, frozen=True, array_like=True, tag="f"):
     checked: bool
 
 
-Record: TypeAlias = SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord
+class Text(Struct, frozen=True, array_like=True, gc=False):
+    """What was asked (rank 0, always there, null where nobody said it), or the text of the hit of that rank.
+
+    `cut`: it was longer than what is kept of it.
+    """
+
+    rank: Int4
+    text: str | None
+    cut: bool = False
+
+
+class TextsRecord(Struct, frozen=True, array_like=True, gc=False, tag="t"):
+    """The rows of `search_texts` of one search: the only record that holds text, and a record of its own for that."""
+
+    search_id: UUID
+    texts: tuple[Text, ...]
+
+
+Record: TypeAlias = SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord | TextsRecord
 
 encode_record: Callable[[Any], bytes] = msgpack.Encoder(uuid_format="bytes").encode
 """A record as it is kept in the journal."""
 decode_record: Callable[[bytes], Record] = msgpack.Decoder(
-    SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord
+    SearchRecord | DeliveryRecord | AssessmentRecord | FeedbackRecord | TextsRecord
 ).decode
 """The record, its types and ranges checked. Raises msgspec.MsgspecError, ValueError."""
+
+_TEXTS = b"\xa1t"  # after the byte that begins the array: the tag of a `TextsRecord`, as msgpack writes it
+
+
+def holds_text(body: bytes) -> bool:
+    """Whether a record of the journal is one of texts, without reading any further. Also of a newer release."""
+    return body[1:3] == _TEXTS
 
 
 class Receipt(Struct, frozen=True, kw_only=True, gc=False):

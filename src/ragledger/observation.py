@@ -17,6 +17,7 @@ from . import sanitise
 from .model import ActorKind, Candidate, Receipt, Returned, Status
 from .ports import TraceIds
 from .scope import scope as current_scope
+from .texts import Told
 from .weights import UNKNOWN, UNREADABLE, Weights, declared, freeze
 
 if TYPE_CHECKING:
@@ -90,11 +91,14 @@ class Observation:
         "start_ns",
         "start_ticks",
         "stop_ticks",
+        "told",
         "top_k",
         "trace",
         "vector_available",
         "weights",
     )
+
+    told: Told  # set by `tell` alone, where text is kept: other searches do not pay for it
 
     def __init__(self, recorder: Recorder, opening: Opening, scope: Scope) -> None:
         self._recorder = recorder
@@ -168,12 +172,17 @@ class Observation:
         self.embedding_model = embedding_model if embedding_model is not None else self.embedding_model
 
     def tell(self, *, query: str | None = None, chunks: Sequence[str | None] = ()) -> None:
-        """Hands text to the span alone, and only where it was switched on (docs/privacy.md): the row never has it.
+        """Hands over text, which goes where that was switched on (docs/privacy.md) and nowhere else.
+
+        The span may have it, and the table `search_texts`; the row never has it.
 
         Args:
             chunks: the texts of what is returned, in that order.
         """
-        if self.narration is not None and self.ledger.tells_text:
+        if self.ledger.stores_text:
+            with self._recorder.guard("texts"):
+                self.told = getattr(self, "told", _NOTHING_TOLD).and_then(query, chunks)
+        if self.narration is not None and self.ledger.narrates_text:
             try:
                 self.narration.hear(query, chunks)
             except Exception as fault:  # noqa: BLE001  a tracing SDK may raise anything
@@ -332,6 +341,7 @@ class NullObservation:
 
 
 NULL = NullObservation()
+_NOTHING_TOLD = Told()
 _MOST_FLAGS = 64
 _NO_TRACE = TraceIds()
 _OPEN = Receipt(search_id=None, status="disabled", reason="still_open")

@@ -1,4 +1,6 @@
-"""The levels of privacy: which ids of a record are kept, and how. Text is kept at none of them.
+"""The levels of privacy: which ids of a record are kept, and how.
+
+Text is kept at level `ids` alone, and only where it is switched on (`texts.py`): a `TextsRecord` never comes here.
 
 `ids`: as they are. `keyed`: as keyed hashes, `k:` and 32 hex digits, the same on every host with the same key.
 `structure`: none; hits are known by their rank.

@@ -18,6 +18,7 @@ from .observation import NULL, NullObservation, Observation, Opening
 from .ports import FATE_UNKNOWN, Interrupted, Listener, Narration, Narrator, Sink, SpanFacts
 from .row import bare_row, circumstances, search_row
 from .scope import scope as current_scope
+from .texts import texts_of
 
 if TYPE_CHECKING:
     from .clock import Clock
@@ -54,6 +55,7 @@ class Recorder:
         self.new_id: Callable[[], UUID] = new_id
         self._sink = sink
         self._privacy = ledger.privacy
+        self._stores_text = ledger.stores_text
         self._narrator = narrator
         self._listeners: tuple[Listener, ...] = ()
 
@@ -154,6 +156,19 @@ class Recorder:
             with self.guard("capture"):
                 capture.add(observation, observation.receipt)
 
+    def _keep_texts(self, observation: Observation, record: SearchRecord) -> None:
+        """A record of its own, after the row: a text that cannot be kept costs no search its row."""
+        told = getattr(observation, "told", None)
+        if told is None:
+            return
+        del observation.told  # the application may hold the observation for long
+        if observation.receipt.search_id is not None:
+            texts = None
+            with self.guard("texts"):
+                texts = texts_of(record, told)
+            if texts is not None:
+                self.put(texts)
+
     def _narrate(self, observation: Observation) -> Narration | None:
         try:
             return self._narrator.open(lambda: _span_facts(observation))
@@ -209,6 +224,8 @@ class Recorder:
                 observation.receipt = self._search_receipt(record.search_id, votable, refusal)
             except Exception as fault:  # noqa: BLE001  the row is kept all the same
                 self.guard.take("row", fault)
+            if self._stores_text:
+                self._keep_texts(observation, record)
         return record
 
     def _veiled(self, record: SearchRecord) -> tuple[SearchRecord | None, Votable]:

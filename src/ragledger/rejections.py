@@ -1,6 +1,7 @@
 """Rejected records: the payload stays in a private file beside the journal, for a person.
 
-The table gets number and reason, the log the reasons.
+The table gets number and reason, the log the reasons. Records of texts leave nothing but those: they are kept in their
+table or not at all.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .model import Record, decode_record
+from .model import Record, decode_record, holds_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Rejections", "forget"]
 
 _logger = logging.getLogger(__name__)
+_NO_TEXT = "no_text_"  # a setting that lasts, and a batch comes every 200 ms
 
 
 class Rejections:
@@ -50,7 +52,10 @@ class Rejections:
             )
             + b"\n"
             for entry in entries
+            if not holds_text(self._bodies.get(entry.number, b""))
         ]
+        if not lines:
+            return
         try:
             fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             with open(fd, "wb") as file:
@@ -59,14 +64,16 @@ class Rejections:
             # A full disk must not stop what makes room on it.
             _logger.error("ragledger: rejected records could not be kept (%s)", type(exc).__name__)  # noqa: TRY400
 
-    def tell(self) -> None:
-        """One line in the log, without a value of a record."""
-        if self._reasons:
+    def tell(self, told: set[str]) -> None:
+        """One line in the log, without a value of a record. Why no text is kept is said once, and noted in `told`."""
+        reasons = set(self._reasons.values())
+        if reasons - told:
             _logger.warning(
-                "ragledger: %d record(s) rejected (%s); kept in the journal directory, see `ragledger doctor`",
+                "ragledger: %d record(s) rejected (%s); see `ragledger doctor`",
                 len(self._reasons),
-                ", ".join(sorted(set(self._reasons.values()))),
+                ", ".join(sorted(reasons)),
             )
+        told |= {reason for reason in reasons if reason.startswith(_NO_TEXT)}
 
 
 def forget(directory: Path, concerns: Callable[[Record], bool]) -> int:

@@ -15,6 +15,7 @@ import msgspec
 import psycopg
 
 from .errors import DatabaseUnavailable
+from .postgres.connection import keeps_texts
 from .sql import named_queries
 from .whose import actor_parameters
 
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from .model import ActorKind
     from .postgres.connection import Connection
 
-__all__ = ["BATCH", "Removed", "remove_searches", "remove_votes", "retain"]
+__all__ = ["BATCH", "Removed", "remove_searches", "remove_votes", "retain", "retain_texts"]
 
 BATCH = 2000
 _TRIES = 5
+_OF_TEXTS = "texts_"
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -37,6 +39,7 @@ class Removed(msgspec.Struct, frozen=True):
     assessments: int = 0
     feedback: int = 0
     pending_feedback: int = 0
+    search_texts: int = 0
 
     def __add__(self, other: Removed) -> Removed:
         mine, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
@@ -68,6 +71,17 @@ def retain(connection: Connection, before: datetime, *, batch: int = BATCH) -> I
             return
 
 
+def retain_texts(connection: Connection, before: datetime, *, batch: int = BATCH) -> Iterator[Removed]:
+    """Removes the texts of searches that began before a moment, batch by batch; the searches stay. Raises as `retain`."""
+    queries = named_queries("removal")
+    of = {"before": _first_id_at(before), "batch": batch}
+    while keeps_texts(connection):
+        row = connection.execute(queries["oldest_texts"], of).fetchone()
+        if row is None:
+            return
+        yield _remove(connection, "texts_remove_up_to", {"last": row[0]})
+
+
 def remove_searches(
     connection: Connection, ids: Collection[UUID], *, batch: int = BATCH
 ) -> Iterator[Removed]:
@@ -84,15 +98,27 @@ def remove_votes(connection: Connection, actor: tuple[ActorKind, tuple[str, ...]
 
 def _remove(connection: Connection, query: str, of: dict[str, Any]) -> Removed:
     queries = named_queries("removal")
-    statement = queries[query] + "\n" + queries["account"]
 
     def once() -> Removed:
         with connection.transaction():
             connection.execute(queries["lock"])
-            row = connection.execute(statement, of).fetchone()
-        return Removed(*row) if row else Removed()  # type: ignore[arg-type]
+            texts = _of_texts(connection, query, of)
+            if query.startswith(_OF_TEXTS):
+                return Removed(search_texts=texts)
+            row = connection.execute(queries[query] + "\n" + queries["account"], of).fetchone()
+        return Removed(*row, search_texts=texts) if row else Removed()  # type: ignore[arg-type,misc]
 
     return _patiently(once)
+
+
+def _of_texts(connection: Connection, query: str, of: dict[str, Any]) -> int:
+    """Removes the texts that go with what the query removes, where there is a table of them; how many rows."""
+    queries = named_queries("removal")
+    found = queries.get(query if query.startswith(_OF_TEXTS) else _OF_TEXTS + query)
+    if found is None or not keeps_texts(connection):
+        return 0
+    row = connection.execute(found + "\n" + queries["account_texts"], of).fetchone()
+    return int(row[0]) if row else 0  # type: ignore[call-overload]
 
 
 def _patiently(once: Callable[[], Removed]) -> Removed:

@@ -31,6 +31,7 @@ ENVIRONMENT: dict[str, str] = {
     "RAGLEDGER_PRIVACY": "privacy: `ids` (default), `keyed` or `structure`; see docs/privacy.md",
     "RAGLEDGER_QUERY_KEYS": "query_keys: 1 keeps a keyed fingerprint of each question, so that repeated ones are known",
     "RAGLEDGER_CONTENT_KEYS": "content_keys: 1 keeps a keyed fingerprint of each chunk, so that votes survive a reindex",
+    "RAGLEDGER_STORE_TEXT": "store_text: 1 keeps query and chunks as text in `search_texts`; needs `ragledger init --with-text`",
     "RAGLEDGER_SPAN_DOCUMENT_IDS": "span_document_ids: 1 puts ids and scores of the first 20 hits on spans (default 0)",
     "RAGLEDGER_SPAN_QUERY_TEXT": "span_query_text: 1 puts the query on spans; needs a second switch, see docs/privacy.md",
     "RAGLEDGER_SPAN_CHUNK_TEXT": "span_chunk_text: 1 puts the texts of the first 20 hits on spans; likewise",
@@ -64,6 +65,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     privacy: Literal["structure", "keyed", "ids"] = "ids"
     query_keys: bool = False
     content_keys: bool = False
+    store_text: bool = False
     chunk_id_key: str | None = None
     document_id_keys: tuple[str, ...] = ("document_id", "doc_id", "source_id")
     source_kind_key: str | None = None
@@ -90,6 +92,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             )
         if not set(self.push_targets) <= PUSH_TARGETS:
             raise ConfigError(f"push names {' and '.join(sorted(PUSH_TARGETS))}, with a comma between them")
+        if self.store_text and self.privacy != "ids":
+            raise ConfigError(
+                f"store_text keeps queries and chunks as they are, privacy={self.privacy!r} not even their ids; choose one"
+            )
         if self.journal_cap_mb < 1:
             raise ConfigError(f"journal_cap_mb must be at least 1, got {self.journal_cap_mb}")
         if self.max_candidates < 1 or self.max_admitted < 1:
@@ -149,6 +155,7 @@ _SWITCHES = {
     "RAGLEDGER_STRICT": "strict",
     "RAGLEDGER_QUERY_KEYS": "query_keys",
     "RAGLEDGER_CONTENT_KEYS": "content_keys",
+    "RAGLEDGER_STORE_TEXT": "store_text",
     "RAGLEDGER_SPAN_DOCUMENT_IDS": "span_document_ids",
     "RAGLEDGER_SPAN_QUERY_TEXT": "span_query_text",
     "RAGLEDGER_SPAN_CHUNK_TEXT": "span_chunk_text",

@@ -67,6 +67,7 @@ class Shipper:
         self._live: dict[Path, Backlog] = {}
         self._reported: dict[Path, dict[str, int]] = {}
         self._unreadable: set[Path] = set()
+        self._told: set[str] = set()
         self._next_adoption = 0.0
 
     def ship(self, own: Path | None = None) -> int:
@@ -245,7 +246,7 @@ class Shipper:
             self.landed += (came := batch.last - batch.first + 1 - len(rejections))
             landed += came
             backlog.commit(batch)
-            rejections.tell()
+            rejections.tell(self._told)
         return landed
 
     def _land(self, store: Store, backlog: Backlog, batch: Batch, rejections: Rejections) -> None:

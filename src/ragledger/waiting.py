@@ -14,7 +14,7 @@ import msgspec
 from .journal import directory as files
 from .journal import frames
 from .journal.state import WriterState, lock_is_free
-from .model import DeliveryRecord, FeedbackRecord, SearchRecord, decode_record
+from .model import DeliveryRecord, FeedbackRecord, SearchRecord, TextsRecord, decode_record
 
 __all__ = ["Waiting", "WriterHere", "is_alive", "oldest_in", "size_in", "waiting_in", "writers_in"]
 
@@ -128,4 +128,6 @@ def _made_us(body: bytes) -> int | None:
         return record.started_at
     if isinstance(record, FeedbackRecord):
         return record.given_at
+    if isinstance(record, TextsRecord):
+        return (record.search_id.int >> 80) * 1000  # a UUIDv7 says when the search was
     return record.delivered_at if isinstance(record, DeliveryRecord) else record.assessed_at

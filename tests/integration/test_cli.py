@@ -214,7 +214,7 @@ def test_init_answers_programs_in_json(run: Callable[..., Ran], empty_database: 
     first = run("init", "--json", "--no-roles", "--dsn", empty_database.dsn, "--schema", "telemetry")
     second = run("init", "--json", "--dsn", empty_database.dsn, "--schema", "telemetry")
 
-    answer = {"schema": "telemetry", "version": 1, "applied": [1], "roles": "skipped"}
+    answer = {"schema": "telemetry", "version": 1, "applied": [1], "roles": "skipped", "texts": False}
     assert json.loads(first.out) == answer
     assert json.loads(second.out) == answer | {"applied": [], "roles": "granted"}
     assert (first.code, first.err, second.code, second.err) == (0, "", 0, "")

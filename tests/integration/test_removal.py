@@ -78,6 +78,7 @@ def test_what_is_older_goes_with_everything_said_of_it_and_the_sum_stays(
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "searches": 7, "hits": 7, "deliveries": 1, "assessments": 2, "feedback": 1, "pending_feedback": 0,
+        "search_texts": 0,
     }  # fmt: skip
     assert stored(database) == {search.search_id for search in young}
     for table in ("hits", "deliveries", "assessments", "feedback"):

@@ -48,6 +48,7 @@ GRANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "ragledger_reader": {"writer_fates": {"SELECT": ALL}, "schema_migrations": {"SELECT": ALL}},
     "ragledger_collector": {name: {"SELECT": ALL} for name in (*_TABLES, *_VIEWS, "schema_migrations")},
+    "ragledger_texts": {},  # what it may where there is a table for texts: tests/integration/test_texts.py
 }
 
 _GRANTED = """

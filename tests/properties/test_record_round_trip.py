@@ -18,11 +18,14 @@ from ragledger.model import (
     Receipt,
     Record,
     SearchRecord,
+    Text,
+    TextsRecord,
     encode_record,
+    holds_text,
 )
 from ragledger.postgres.rows import decode
 
-KINDS: tuple[Any, ...] = (SearchRecord, DeliveryRecord, AssessmentRecord, FeedbackRecord)
+KINDS: tuple[Any, ...] = (SearchRecord, DeliveryRecord, AssessmentRecord, FeedbackRecord, TextsRecord)
 
 # Fields of the first release. They are positions in journals that are out there: append below a default, never move.
 RELEASED = {
@@ -36,8 +39,10 @@ RELEASED = {
     DeliveryRecord: "search_id delivery_id by hit_ranks scores delivered_at",
     AssessmentRecord: "search_id assessment_id name value method weights assessed_at",
     FeedbackRecord: "search_id feedback_id rank chunk_id stage outcome actor_kind actor_id given_at checked",
+    Text: "rank text cut",
+    TextsRecord: "search_id texts",
 }
-TAGS = {SearchRecord: "s", DeliveryRecord: "d", AssessmentRecord: "a", FeedbackRecord: "f"}
+TAGS = {SearchRecord: "s", DeliveryRecord: "d", AssessmentRecord: "a", FeedbackRecord: "f", TextsRecord: "t"}
 
 
 @given(anything_of(Record))
@@ -47,6 +52,11 @@ def test_p2_a_record_comes_back_as_it_was(record: Any):
     assert entry.rejection is None
     assert entry.record == record
     assert type(entry.record) is type(record)
+
+
+@given(anything_of(Record))
+def test_p9_a_record_of_texts_is_told_from_every_other_by_its_first_bytes(record: Any):
+    assert holds_text(encode_record(record)) == isinstance(record, TextsRecord)
 
 
 def test_every_kind_of_record_is_one_that_is_drawn_and_read_back():

@@ -9,6 +9,8 @@ import pytest
 from fix_pg import Database
 from rules.source import PARTS, ROOT, python_files, tree_of
 
+from ragledger import schema
+
 DATA = ROOT / "docs/data.md"
 
 # Per table: the columns by type. A `text` column holds an id, a name or one of a few words; never a sentence.
@@ -85,12 +87,33 @@ COLUMNS: dict[str, dict[str, str]] = {
     "schema_migrations": {"int4": "version", "text": "name", "timestamptz": "applied_at"},
 }
 
-TYPES = {
-    f"{table}.{name}": kind
-    for table, by_kind in COLUMNS.items()
-    for kind, names in by_kind.items()
-    for name in names.split()
+# Made by `ragledger init --with-text` alone: the one column of text that there is.
+OPTIONAL: dict[str, dict[str, str]] = {
+    "search_texts": {
+        "uuid": "search_id writer_id",
+        "int4": "rank",
+        "text": "text",
+        "bool": "cut",
+        "int8": "writer_seq",
+        "timestamptz": "recorded_at",
+    },
 }
+
+
+def _types(columns: dict[str, dict[str, str]]) -> dict[str, str]:
+    return {
+        f"{table}.{name}": kind
+        for table, by_kind in columns.items()
+        for kind, names in by_kind.items()
+        for name in names.split()
+    }
+
+
+TYPES = _types(COLUMNS)
+_COLUMNS_OF = """
+    SELECT c.table_name || '.' || c.column_name, c.udt_name FROM information_schema.columns c
+    JOIN information_schema.tables t USING (table_schema, table_name)
+    WHERE c.table_schema = 'ragledger' AND t.table_type = 'BASE TABLE'"""
 
 
 def _described(table: str) -> set[str]:
@@ -106,12 +129,17 @@ def _described(table: str) -> set[str]:
 
 @pytest.mark.pg
 def test_p9_the_schema_has_exactly_the_columns_on_the_list(database: Database):
-    found = database.rows(
-        "SELECT c.table_name || '.' || c.column_name, c.udt_name FROM information_schema.columns c"
-        " JOIN information_schema.tables t USING (table_schema, table_name)"
-        " WHERE c.table_schema = 'ragledger' AND t.table_type = 'BASE TABLE'"
-    )
-    assert dict(found) == TYPES
+    assert dict(database.rows(_COLUMNS_OF)) == TYPES
+
+
+@pytest.mark.pg
+def test_p9_with_text_there_is_that_table_and_nothing_else(database: Database):
+    with database.connect() as connection:
+        assert schema.apply(connection, "ragledger", with_text=True).texts
+    assert dict(database.rows(_COLUMNS_OF)) == TYPES | _types(OPTIONAL)
+    assert database.rows("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == []
+    key = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'search_texts'::regclass AND contype = 'p'"
+    assert database.value(key) == "PRIMARY KEY (search_id, rank)"
 
 
 @pytest.mark.pg
@@ -126,9 +154,10 @@ def test_p9_a_view_has_no_text_that_a_table_has_not(database: Database):
     assert {name for (name,) in found} <= known
 
 
-@pytest.mark.parametrize("table", COLUMNS)
+@pytest.mark.parametrize("table", [*COLUMNS, *OPTIONAL])
 def test_the_data_dictionary_names_every_column(table: str):
-    columns = {name.partition(".")[2] for name in TYPES if name.startswith(f"{table}.")}
+    names = TYPES | _types(OPTIONAL)
+    columns = {name.partition(".")[2] for name in names if name.startswith(f"{table}.")}
     described = _described(table)
     if table == "pending_feedback":
         described |= _described("feedback")  # "As feedback, with ..."

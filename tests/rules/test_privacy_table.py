@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 from rules.source import ROOT
-from rules.test_columns import COLUMNS
+from rules.test_columns import COLUMNS, OPTIONAL
 
+from ragledger.errors import ConfigError
 from ragledger.model import Returned
 from ragledger.privacy import WITHHELD, Privacy
+from ragledger.settings import Settings
 from ragledger.testing import make_hit, make_search, make_vote
 
 PAGE = (ROOT / "docs/privacy.md").read_text(encoding="utf-8")
@@ -27,12 +29,26 @@ DOCUMENTED = {
 def test_every_column_of_every_table_is_in_the_table_of_levels() -> None:
     stored = {
         (table, name)
-        for table, types in COLUMNS.items()
+        for table, types in (COLUMNS | OPTIONAL).items()
         for names in types.values()
         for name in names.split()
     }
     documented = [(table, field) for table, fields, *_ in ROWS for field in fields.split(", ")]
     assert sorted(documented) == sorted(stored - {("schema_migrations", name) for _, name in stored})
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_texts_are_refused_where_the_table_says_so(level: Any) -> None:
+    words = {DOCUMENTED["search_texts", name][level] for name in ("search_id", "rank", "text", "cut")}
+    given: dict[str, Any] = {"dsn": "postgresql://127.0.0.1:1/nowhere", "privacy": level}
+    assert not Settings(**given).store_text
+    if level == "ids":
+        assert words == {"only with `store_text`"}
+        assert Settings(**given, store_text=True).store_text
+    else:
+        assert words == {"refused"}
+        with pytest.raises(ConfigError, match="store_text keeps queries and chunks as they are"):
+            Settings(**given, store_text=True)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -113,7 +113,8 @@ def test_p3_the_parts_are_those_that_a_recorder_has(make_world: Callable[..., Wo
     """A part that is added must be broken here too."""
     recorder = vars(make_world().ledger.recorder)
     names = (
-        "ledger project guard clock attempts known caps new_id kept_as _privacy _sink _narrator _listeners"
+        "ledger project guard clock attempts known caps new_id kept_as _privacy _stores_text _sink _narrator "
+        "_listeners"
     )
     assert set(recorder) == set(names.split())
     telling = {name for name in vars(MemoryNarration) if not name.startswith("_")}

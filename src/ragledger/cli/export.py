@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
+from psycopg import sql
 
-from ragledger.postgres.connection import by_name, reading
+from ragledger.postgres.connection import acting_as, by_name, keeps_texts, may_act_as, reading
+from ragledger.schema import TEXTS
 from ragledger.sql import named_queries
 from ragledger.whose import Whose, actor_parameters, whose
 
@@ -43,7 +46,8 @@ def export_command(
 ) -> None:
     """Write every row of a session, an actor or a search to stdout, one JSON object a line with its `table`.
 
-    What is still in a journal is not here yet: see `ragledger ship`. Exit code 1 when nothing is kept.
+    What is still in a journal is not here yet: see `ragledger ship`. Texts are written where this user is a member of
+    ragledger_texts, or owns the table; else a line on stderr says that they are not. Exit code 1 when nothing is kept.
 
     Example: ragledger export --actor human:ana > ana.jsonl
     """
@@ -51,18 +55,44 @@ def export_command(
         whom = whose(target.settings, session=session, actor=actor, search=search)
     written = 0
     with open_connection(dsn, schema) as connection, reading(connection):
-        for line in _lines(connection, whom):
+        withheld = keeps_texts(connection) and not _may_read_texts(connection)
+        for line in _lines(connection, whom, texts=keeps_texts(connection) and not withheld):
             sys.stdout.buffer.write(line + b"\n")
             written += 1
     sys.stdout.buffer.flush()
     typer.echo(f"{written:,} row(s)", err=True)
+    if withheld:
+        typer.echo(
+            "ragledger export: queries and chunks kept as text are not in it: this user may not read them; "
+            "GRANT ragledger_texts TO it",
+            err=True,
+        )
     raise typer.Exit(0 if written else 1)
 
 
-def _lines(connection: Connection, whom: Whose) -> Iterator[bytes]:
+def _may_read_texts(connection: Connection) -> bool:
+    with _as_reader_of_texts(connection):
+        row = connection.execute(named_queries("whose")["may_read_texts"]).fetchone()
+    return bool(row and row[0])
+
+
+@contextmanager
+def _as_reader_of_texts(connection: Connection) -> Iterator[None]:
+    """Neither the collector nor anybody else reads texts in passing: as that role, or with the user's own rights."""
+    before = acting_as(connection)
+    role = sql.Identifier(TEXTS) if may_act_as(connection, TEXTS) else sql.SQL("NONE")
+    connection.execute(sql.SQL("SET LOCAL ROLE {}").format(role))
+    yield
+    connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(before)))
+
+
+def _lines(connection: Connection, whom: Whose, *, texts: bool) -> Iterator[bytes]:
     ids = {"ids": list(whom.searches(connection))}
     for query in _OF_SEARCHES:
         yield from _rows(connection, query, "feedback" if query == "votes_on" else query, ids)
+    if texts:
+        with _as_reader_of_texts(connection):
+            yield from _rows(connection, "search_texts", "search_texts", ids)
     if whom.actor is not None:
         for query, table in _OF_VOTER.items():
             yield from _rows(connection, query, table, actor_parameters(whom.actor))

@@ -29,6 +29,14 @@ def init_command(
             help="Demand or leave out the group roles; default: make them where allowed.",
         ),
     ] = None,
+    with_text: Annotated[  # noqa: FBT002
+        bool,
+        typer.Option(
+            "--with-text",
+            help="Also make the table for queries and chunks as text. Nothing is written to it before an application "
+            "says store_text.",
+        ),
+    ] = False,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
     """Make or upgrade the schema. Safe to run twice, also at the same time.
@@ -40,11 +48,11 @@ def init_command(
 
     with open_target(dsn, schema) as target:
         with connect(target.dsn, target.schema, statement_timeout_s=600.0) as connection:
-            done = apply(connection, target.schema, roles=roles)
+            done = apply(connection, target.schema, roles=roles, with_text=with_text)
         key = target.settings.key
         load_key(key, config_home(os.environ))
     if as_json:
-        facts = {"version": done.version, "applied": done.applied, "roles": done.roles}
+        facts = {"version": done.version, "applied": done.applied, "roles": done.roles, "texts": done.texts}
         typer.echo(msgspec.json.encode({"schema": target.schema} | facts).decode())
         return
     _tell(target.schema, done)
@@ -53,6 +61,8 @@ def init_command(
 def _tell(schema: str, done: Applied) -> None:
     what = f"applied version {', '.join(map(str, done.applied))}" if done.applied else "nothing to do"
     typer.echo(f"schema `{schema}` is at version {done.version} ({what}); group roles: {done.roles}")
+    if done.texts:
+        typer.echo("queries and chunks may be kept in `search_texts`, by applications that say store_text")
     if done.roles == "not permitted":
         typer.echo(
             "  this user may not make roles, so the ledger works with this user's own rights; "

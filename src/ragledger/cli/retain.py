@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from ragledger.postgres.connection import translated
-from ragledger.removal import BATCH, Removed, retain
+from ragledger.removal import BATCH, Removed, retain, retain_texts
 
 from .progress import progress
 from .session import DsnOption, JsonOption, SchemaOption, open_target
@@ -21,18 +21,24 @@ def retain_command(
     dsn: DsnOption = None,
     schema: SchemaOption = None,
     days: Annotated[int, typer.Option("--days", min=1, help="What is older is removed.")] = 90,
+    texts_days: Annotated[
+        int,
+        typer.Option(
+            "--texts-days", min=0, help="Texts of searches that are older are removed; 0: all of them."
+        ),
+    ] = 30,
     batch: Annotated[
         int, typer.Option("--batch", min=1, max=100_000, help="Searches per transaction.")
     ] = BATCH,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
-    """Remove searches that are older than so many days, with everything said of them. Run it daily.
+    """Remove searches that are older than so many days, with everything said of them, and texts earlier. Run it daily.
 
     Rollups stay. Stopped half-way, it goes on where it was; `ragledger verify --writers` adds up at any time.
 
     Example: ragledger retain --days 90
     """
-    before = datetime.now(timezone.utc) - timedelta(days=days)
+    now = datetime.now(timezone.utc)
     removed = Removed()
     with (
         open_target(dsn, schema) as target,
@@ -40,7 +46,10 @@ def retain_command(
         translated(),
         progress("removing", "searches") as step,
     ):
-        for part in retain(connection, before, batch=batch):
+        for part in retain_texts(connection, now - timedelta(days=texts_days), batch=batch):
+            removed += part
+            step(0)
+        for part in retain(connection, now - timedelta(days=days), batch=batch):
             removed += part
             step(part.searches)
     typer.echo(msgspec.json.encode(removed).decode() if as_json else removed_words(removed))

@@ -1,16 +1,22 @@
 """Reading one writer's journal in order, from where the table says it ends.
 
-What is not readable is not passed over in silence: a missing number becomes a rejected one.
+What is not readable is not passed over in silence: a missing number becomes a rejected one. Text is blanked in the
+segment as soon as the table has it, because a segment stays until the writer has filled it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from ragledger.model import holds_text
+
 from . import directory as files
-from .frames import HEADER_SIZE, Frame, is_in_use, scan
+from .frames import HEADER_SIZE, Frame, blank_frame, frame_size, is_in_use, scan
 from .state import WriterState
 
 __all__ = ["Backlog", "Batch"]
@@ -24,6 +30,15 @@ class _Position(NamedTuple):
     number: int
 
 
+class _Place(NamedTuple):
+    """Where a record of texts is."""
+
+    n: int
+    offset: int
+    number: int
+    length: int
+
+
 class Batch(NamedTuple):
     """Consecutive numbers `first` to `last`: those that were read, and those that are damaged."""
 
@@ -32,6 +47,7 @@ class Batch(NamedTuple):
     first: int
     last: int
     position: _Position
+    texts: tuple[_Place, ...]
 
 
 class Backlog:
@@ -67,6 +83,8 @@ class Backlog:
             if following is None or gathering.is_full:
                 break
             n, offset = following, HEADER_SIZE
+        # Whoever took these to the table did not come to blank them.
+        self._blank([place for place in gathering.texts if place.number <= self.shipped])
         if not self._live:
             gathering.lose_until(self.state.published)
             # A record that is there was begun and finished, whatever a damaged state file says.
@@ -77,12 +95,16 @@ class Backlog:
             self._position = position
             return None
         first = self.shipped + 1
-        return Batch(tuple(gathering.frames), tuple(gathering.damaged), first, gathering.number, position)
+        texts = tuple([place for place in gathering.texts if first <= place.number <= gathering.number])
+        return Batch(
+            tuple(gathering.frames), tuple(gathering.damaged), first, gathering.number, position, texts
+        )
 
     def commit(self, batch: Batch) -> None:
         """The table has the batch: move on and remove segments that are behind."""
         self._position = batch.position
         self.state.shipped = max(self.state.shipped, batch.last)
+        self._blank(batch.texts)
         for n, path in files.segments(self.directory, self.writer):
             if n < batch.position.n:
                 path.unlink(missing_ok=True)
@@ -97,6 +119,13 @@ class Backlog:
     def close(self) -> None:
         """Lets go of the writer; its files stay."""
         self.state.close()
+
+    def _blank(self, places: Sequence[_Place]) -> None:
+        for n, within in groupby(places, lambda place: place.n):
+            path = files.segment_path(self.directory, self.writer, n)
+            with contextlib.suppress(FileNotFoundError), path.open("r+b", buffering=0) as file:
+                for place in within:
+                    os.pwrite(file.fileno(), blank_frame(place.number, place.length), place.offset)
 
     def _has_all(self, number: int) -> bool:
         """Whether a live writer has published nothing after `number`. What a dead one left is read to its end."""
@@ -133,6 +162,9 @@ class Backlog:
                 if not gathering.take(found):
                     break
                 offset = start + found.end
+                if holds_text(found.body):
+                    length = len(found.body)
+                    gathering.texts.append(_Place(n, offset - frame_size(length), found.number, length))
                 if gathering.is_full or self._has_all(gathering.number):
                     break
             elif self._is_damage(n, offset, final=final):
@@ -171,6 +203,7 @@ class _Gathering:
         self.number = number
         self.frames: list[Frame] = []
         self.damaged: list[int] = []
+        self.texts: list[_Place] = []
         self._limit = limit
 
     @property

@@ -11,6 +11,7 @@ __all__ = [
     "FRAME",
     "HEADER_SIZE",
     "Frame",
+    "blank_frame",
     "frame_size",
     "is_in_use",
     "open_segment",
@@ -69,6 +70,13 @@ def write_frame(target: memoryview, offset: int, number: int, body: bytes) -> No
     checksum = crc32(body, crc32(_NUMBER.pack(number)))  # `_checksum`, without a call
     FRAME.pack_into(target, offset, 0, length, checksum, 0, number)
     target[offset : offset + 4] = _MAGIC_BYTES
+
+
+def blank_frame(number: int, length: int) -> bytes:
+    """A whole record of that number and length whose body says nothing."""
+    blank = bytearray(_HEAD + length)
+    write_frame(memoryview(blank), 0, number, bytes(length))
+    return bytes(blank)
 
 
 def scan(data: bytes, offset: int) -> Iterator[Frame | int]:

@@ -13,7 +13,16 @@ from psycopg.abc import PQGen
 
 from ragledger.errors import DatabaseUnavailable
 
-__all__ = ["Connection", "acting_as", "by_name", "connect", "may_act_as", "reading", "translated"]
+__all__ = [
+    "Connection",
+    "acting_as",
+    "by_name",
+    "connect",
+    "keeps_texts",
+    "may_act_as",
+    "reading",
+    "translated",
+]
 
 Connection: TypeAlias = "psycopg.Connection[tuple[object, ...]]"
 
@@ -105,6 +114,12 @@ def may_act_as(connection: Connection, role: str) -> bool:
     row = connection.execute(
         "SELECT pg_has_role(session_user, r.oid, %s) FROM pg_roles r WHERE rolname = %s", [privilege, role]
     ).fetchone()
+    return bool(row and row[0])
+
+
+def keeps_texts(connection: Connection) -> bool:
+    """Whether the schema of the session has the optional table for texts."""
+    row = connection.execute("SELECT to_regclass('search_texts') IS NOT NULL").fetchone()
     return bool(row and row[0])
 
 

@@ -25,6 +25,7 @@ from ragledger.model import (
     Record,
     Returned,
     SearchRecord,
+    TextsRecord,
     decode_record,
 )
 
@@ -49,6 +50,7 @@ _TYPES = {
     "assessments": "uuid uuid text float8 text jsonb timestamptz uuid int8",
     "feedback": "uuid uuid int4 text text text text timestamptz uuid int8",
     "pending_feedback": "uuid uuid int4 text text text text text timestamptz uuid int8",
+    "search_texts": "uuid int4 text bool uuid int8",
     "rejected": "uuid int8 text text",
 }
 _GIVEN_AS = {"uuid": "bytea", "timestamptz": "int8", "jsonb": "bytea", "text[]": "bytea"}
@@ -74,6 +76,7 @@ class Entry(NamedTuple):
             DeliveryRecord: "delivery",
             AssessmentRecord: "assessment",
             FeedbackRecord: "feedback",
+            TextsRecord: "texts",
         }
         return names[type(self.record)] if self.record is not None else "unknown"
 
@@ -103,6 +106,8 @@ def rows_of(table: str, writer: UUID, entries: Iterable[Entry]) -> Iterator[_Row
     if table == "hits":
         return _hits(entries)
     writer_id = writer.bytes
+    if table == "search_texts":
+        return _texts(writer_id, entries)
     if table == "rejected":
         return ((writer_id, entry.number, entry.kind, entry.rejection or "unreadable") for entry in entries)
     make = _ROW[table]
@@ -113,7 +118,16 @@ def lines_of(table: str, entry: Entry) -> int:
     """How many rows of the table are of this entry."""
     if table == "hits":
         return len(entry.record.hits) if entry.table == "searches" else 0  # type: ignore[union-attr]
+    if table == "search_texts":
+        return len(entry.record.texts) if entry.table == table else 0  # type: ignore[union-attr]
     return int(entry.table == table)
+
+
+def _texts(writer: bytes, entries: Iterable[Entry]) -> Iterator[_Row]:
+    for entry in entries:
+        record: Any = entry.record
+        for text in record.texts:
+            yield (record.search_id.bytes, text.rank, text.text, text.cut, writer, entry.number)
 
 
 def _hits(entries: Iterable[Entry]) -> Iterator[_Row]:
@@ -191,6 +205,7 @@ _TABLE_OF = {
     DeliveryRecord: "deliveries",
     AssessmentRecord: "assessments",
     FeedbackRecord: "feedback",
+    TextsRecord: "search_texts",
 }
 _ROW: dict[str, Callable[[bytes, int, Any], _Row]] = {
     "searches": _search,

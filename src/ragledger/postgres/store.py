@@ -33,6 +33,7 @@ STRETCH = 64
 
 _LINE = re.compile(r"COPY (\w+), line (\d+)")
 _LIMIT_EXCEEDED = "54"
+_TEXTS = "search_texts"
 _Keep = Callable[[list[Entry]], None]
 
 
@@ -133,9 +134,12 @@ class Store:
         self._connection.execute(self._queries["finish_writer"], _counters(state))
 
     def _land_together(self, state: Writer, entries: Sequence[Entry], shipped: int, keep: _Keep) -> None:
-        groups: dict[str, list[Entry]] = {}
-        for entry in entries:
-            groups.setdefault(entry.table, []).append(entry)
+        groups = _grouped(entries)
+        if _TEXTS in groups and (reason := self._why_no_texts()) is not None:
+            entries = [
+                entry._replace(rejection=reason) if entry.table == _TEXTS else entry for entry in entries
+            ]
+            groups = _grouped(entries)
         if "searches" in groups:
             groups["hits"] = groups["searches"]
         with self._connection.transaction(), self._connection.cursor() as cursor:
@@ -154,12 +158,27 @@ class Store:
             if rejected := [entry for entry in entries if entry.rejection is not None]:
                 keep(rejected)
 
+    def _why_no_texts(self) -> str | None:
+        """Asked anew for each batch: `ragledger init --with-text` may be run at any time."""
+        row = self._connection.execute(self._queries["keeps_texts"]).fetchone()
+        exists, may_write = row if row is not None else (False, False)
+        if not exists:
+            return "no_text_table"
+        return None if may_write else "no_text_right"
+
     def _write(self, copy: psycopg.Copy, table: str, writer_id: UUID, entries: Sequence[Entry]) -> None:
         write_row = copy.write_row
         for start in range(0, len(entries), STRETCH):
             for row in rows_of(table, writer_id, entries[start : start + STRETCH]):
                 write_row(row)
             self._pause()
+
+
+def _grouped(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.table, []).append(entry)
+    return groups
 
 
 def _counters(state: Writer) -> dict[str, Any]:

@@ -14,12 +14,20 @@ import psycopg
 from psycopg import sql
 
 from ragledger.errors import SchemaError
-from ragledger.postgres.connection import Connection, may_act_as
+from ragledger.postgres.connection import Connection, keeps_texts, may_act_as
 from ragledger.sql import migrations, script
 
-__all__ = ["ROLES", "Applied", "apply", "check", "latest_version"]
+__all__ = ["ROLES", "TEXTS", "Applied", "apply", "check", "latest_version"]
 
-ROLES = ("ragledger_owner", "ragledger_writer", "ragledger_reader", "ragledger_collector")
+TEXTS = "ragledger_texts"
+"""Who may read texts."""
+ROLES = (
+    "ragledger_owner",
+    "ragledger_writer",
+    "ragledger_reader",
+    "ragledger_collector",
+    TEXTS,
+)
 
 _LOCK = 0x7261676C  # "ragl"
 _BOOKKEEPING = """
@@ -33,11 +41,15 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What `apply` did: versions applied now, the version in force, and whether the group roles hold."""
+    """What `apply` did: versions applied now, the version in force, and whether the group roles hold.
+
+    `texts`: whether the table for texts exists.
+    """
 
     applied: tuple[int, ...]
     version: int
     roles: Literal["granted", "not permitted", "skipped"]
+    texts: bool
 
 
 def latest_version() -> int:
@@ -45,11 +57,14 @@ def latest_version() -> int:
     return migrations()[-1][0]
 
 
-def apply(connection: Connection, schema: str, *, roles: bool | None = None) -> Applied:
+def apply(
+    connection: Connection, schema: str, *, roles: bool | None = None, with_text: bool = False
+) -> Applied:
     """Brings the schema to this release, in one transaction.
 
     Args:
         roles: True demands the group roles, False leaves them out, None makes them where the session may.
+        with_text: also makes the table for texts, where it is not there yet.
 
     Raises:
         SchemaError: the schema in the database is newer than this release, or rights are missing.
@@ -61,6 +76,9 @@ def apply(connection: Connection, schema: str, *, roles: bool | None = None) -> 
             connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(sql.Identifier(schema)))
             connection.execute(_BOOKKEEPING)
             applied = _migrate(connection)
+            if with_text:
+                connection.execute(script("texts.sql"))
+            texts = keeps_texts(connection)
             outcome = _roles(connection, schema, wanted=roles)
     except psycopg.errors.InsufficientPrivilege as exc:
         raise SchemaError(
@@ -70,7 +88,7 @@ def apply(connection: Connection, schema: str, *, roles: bool | None = None) -> 
         raise SchemaError(
             f"the schema could not be applied ({type(exc).__name__}); nothing was changed"
         ) from exc
-    return Applied(applied=applied, version=latest_version(), roles=outcome)
+    return Applied(applied=applied, version=latest_version(), roles=outcome, texts=texts)
 
 
 def check(connection: Connection, schema: str) -> int:
@@ -172,4 +190,6 @@ def _grant(connection: Connection, schema: str) -> None:
     for role in ROLES:
         connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(name, sql.Identifier(role)))
     connection.execute(script("roles.sql"))
+    if keeps_texts(connection):
+        connection.execute(script("texts_roles.sql"))
     connection.execute(sql.SQL("GRANT ALL ON ALL TABLES IN SCHEMA {} TO ragledger_owner").format(name))

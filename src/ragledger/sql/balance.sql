@@ -1,4 +1,4 @@
--- name: balance
+-- name: rows
 -- Where every number of every writer ended. The rows themselves are counted, not the counters alone.
 WITH rows AS (
     SELECT writer_id, range_agg(int8range(writer_seq, writer_seq, '[]')) AS numbers, count(*) AS n
@@ -7,6 +7,12 @@ WITH rows AS (
         UNION ALL SELECT writer_id, writer_seq FROM deliveries
         UNION ALL SELECT writer_id, writer_seq FROM assessments
         UNION ALL SELECT writer_id, writer_seq FROM feedback
+
+-- name: of_texts
+-- Only where that table exists. Its rows of rank 0 are one for each record.
+        UNION ALL SELECT writer_id, writer_seq FROM search_texts WHERE rank = 0
+
+-- name: fates
     ) AS landed
     GROUP BY writer_id
 ), pending AS (

@@ -17,6 +17,7 @@ SELECT
     (SELECT coalesce(sum(written), 0) FROM writer_fates),
     (SELECT count(*) FROM pending_feedback),
     (SELECT count(*) FROM rejected),
+    (SELECT count(*) FROM rejected WHERE reason IN ('no_text_table', 'no_text_right')),
     (SELECT count(DISTINCT epoch) FROM searches WHERE started_at > now() - interval '1 day')
 
 -- name: by_project

@@ -73,6 +73,31 @@ a AS (SELECT * FROM d), h AS (SELECT NULL::uuid AS search_id WHERE false), s AS 
 SELECT (SELECT count(*) FROM s), (SELECT count(*) FROM h), (SELECT count(*) FROM d), (SELECT count(*) FROM a),
     (SELECT count(*) FROM f), (SELECT count(*) FROM p)
 
+-- name: oldest_texts
+SELECT search_id
+FROM (
+    SELECT search_id FROM search_texts WHERE search_id < %(before)s AND rank = 0 ORDER BY search_id LIMIT %(batch)s
+) AS batch
+ORDER BY search_id DESC
+LIMIT 1
+
+-- name: texts_remove_up_to
+WITH t AS (DELETE FROM search_texts WHERE search_id <= %(last)s RETURNING writer_id, writer_seq)
+
+-- name: texts_remove_searches
+WITH t AS (DELETE FROM search_texts WHERE search_id = ANY(%(ids)s) RETURNING writer_id, writer_seq)
+
+-- name: account_texts
+, gone AS (
+    SELECT writer_id, range_agg(int8range(writer_seq, writer_seq, '[]')) AS numbers FROM t GROUP BY writer_id
+), accounted AS (
+    UPDATE writers w
+    SET landed = w.landed + gone.numbers, removed = w.removed + gone.numbers
+    FROM gone
+    WHERE gone.writer_id = w.writer_id
+)
+SELECT count(*) FROM t
+
 -- name: waiting_elsewhere
 -- What a writer that is not finished has begun and not shipped.
 SELECT count(*) FROM writers WHERE finished_at IS NULL AND attempted > shipped

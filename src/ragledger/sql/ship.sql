@@ -62,6 +62,14 @@ COPY pending_feedback (
     search_id, feedback_id, rank, chunk_id, stage, outcome, actor_kind, actor_id, given_at, writer_id, writer_seq
 ) FROM STDIN (FORMAT BINARY)
 
+-- name: copy_search_texts
+COPY search_texts (search_id, rank, text, cut, writer_id, writer_seq) FROM STDIN (FORMAT BINARY)
+
+-- name: keeps_texts
+-- The table is optional, and rows of searches must not wait for it, nor for a right on it.
+SELECT to_regclass('search_texts') IS NOT NULL,
+    coalesce(has_table_privilege(to_regclass('search_texts'), 'INSERT'), false)
+
 -- name: copy_rejected
 COPY rejected (writer_id, writer_seq, kind, reason) FROM STDIN (FORMAT BINARY)
 

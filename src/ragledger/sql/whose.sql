@@ -22,6 +22,12 @@ SELECT * FROM deliveries WHERE search_id = ANY(%(ids)s) ORDER BY search_id, deli
 -- name: assessments
 SELECT * FROM assessments WHERE search_id = ANY(%(ids)s) ORDER BY search_id, assessment_id
 
+-- name: search_texts
+SELECT * FROM search_texts WHERE search_id = ANY(%(ids)s) ORDER BY search_id, rank
+
+-- name: may_read_texts
+SELECT has_table_privilege('search_texts', 'SELECT')
+
 -- name: votes_of
 SELECT * FROM feedback
 WHERE actor_kind = %(actor_kind)s AND coalesce(actor_id, '') = ANY(%(actors)s)

@@ -1,0 +1,98 @@
+"""P9: text leaves the journal's file as soon as the table has it, not only when the segment goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from journal.doubles import adopt, die, drain, make_writer, peek
+
+from ragledger.ids import new_id
+from ragledger.journal import directory as files
+from ragledger.journal.writer import JournalWriter
+from ragledger.model import Text, TextsRecord, encode_record
+
+SECRET = b"ZEBRAQUERY"
+LARGE = "x" * 5_000_000  # more than a window of the reader, and than a usual segment
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[JournalWriter]:
+    made = make_writer(tmp_path)
+    yield made
+    made.close()
+
+
+def fill(writer: JournalWriter, padding: str = "") -> list[bytes]:
+    texts = TextsRecord(new_id(), (Text(0, SECRET.decode() + padding), Text(1, None)))
+    bodies = [b"0000 before", encode_record(texts), b"0001 between", encode_record(texts), b"0002 after"]
+    for body in bodies:
+        assert writer.append(body) is None
+    return bodies
+
+
+def kept(writer: JournalWriter) -> int:
+    paths = [path for _, path in files.segments(writer.directory, writer.writer_id.hex)]
+    assert paths
+    return sum(path.read_bytes().count(SECRET) for path in paths)
+
+
+@pytest.mark.parametrize("padding", ["", LARGE], ids=["small", "large"])
+def test_p9_text_is_blanked_when_it_is_committed_and_all_else_stays(
+    writer: JournalWriter, padding: str
+) -> None:
+    bodies = fill(writer, padding)
+    reader = peek(writer)
+    assert kept(writer) == 2
+    batch = reader.next_batch(3)
+    assert batch is not None
+    assert kept(writer) == 2  # the table may still refuse the batch
+    reader.commit(batch)
+    assert kept(writer) == 1
+    assert [body for _, body in drain(reader)[0]] == bodies[3:]
+    assert kept(writer) == 0
+    assert writer.append(b"0003 later") is None
+    assert drain(reader) == ([(6, b"0003 later")], [])
+
+
+def test_p5_a_blanked_record_is_no_damage_for_whoever_reads_from_the_start(writer: JournalWriter) -> None:
+    bodies = fill(writer)
+    drain(peek(writer))
+    found, damaged = drain(peek(writer))
+    assert damaged == []
+    assert [number for number, _ in found] == [1, 2, 3, 4, 5]
+    assert [body for _, body in found] == [
+        bodies[0],
+        bytes(len(bodies[1])),
+        bodies[2],
+        bytes(len(bodies[3])),
+        bodies[4],
+    ]
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_p9_what_a_shipper_landed_and_did_not_come_to_blank_the_next_one_blanks(
+    writer: JournalWriter, dead: bool
+) -> None:
+    fill(writer)
+    if dead:
+        die(writer)
+        reader = adopt(writer.directory, writer.writer_id, shipped=3)
+    else:
+        reader = peek(writer)
+        reader.rewind(3)  # what the table says
+    assert reader.next_batch(10) is not None
+    assert kept(writer) == 1
+    reader.close()
+
+
+def test_a_segment_that_is_gone_has_nothing_to_blank(writer: JournalWriter) -> None:
+    fill(writer)
+    reader = peek(writer)
+    batch = reader.next_batch(10)
+    assert batch is not None
+    for _, path in files.segments(writer.directory, writer.writer_id.hex):
+        path.unlink()
+    reader.commit(batch)
+    assert reader.shipped == 5
