@@ -6,26 +6,33 @@ import asyncio
 import contextlib
 import logging
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
+import psycopg
 import pytest
 from fix_otlp import Receiver
 from fix_pg import Database
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from privacy.canaries import CHUNK, ERROR, FILTER, META, QUERY, VOTE, dump, files, found_in
 from privacy.world import langchain_searches, llama_index_searches
 
-from ragledger import Candidate, Ledger, VoteRefused
+import ragledger
+from ragledger import Candidate, Ledger, VoteRefused, schema
 from ragledger.cli import main
+from ragledger.embedded import EmbeddedServer
 from ragledger.http import asgi_app
 from ragledger.ids import new_id
 from ragledger.model import SearchRecord
+from ragledger.postgres.connection import connect
 
 pytestmark = pytest.mark.pg
 
@@ -37,9 +44,16 @@ class Scene:
     """A ledger that ships when told, and everything that it and the program write."""
 
     def __init__(
-        self, ledger: Ledger, database: Database, otlp: Receiver, state: Path, run: Callable[..., str]
+        self,
+        ledger: Ledger,
+        database: Database,
+        otlp: Receiver,
+        state: Path,
+        run: Callable[..., str],
+        meters: InMemoryMetricReader,
     ) -> None:
         self.ledger = ledger
+        self.meters = meters
         self.run = run
         self.database = database
         self.otlp = otlp
@@ -64,6 +78,12 @@ class Scene:
         self.written.append(("database", dump(self.database)))
         assert self.otlp.bodies
         self.written += [("otlp", body) for body in self.otlp.bodies]
+        measured = self.meters.get_metrics_data()
+        assert measured is not None
+        self.written.append(("metrics", measured.to_json()))
+        self.written += [
+            (f"process {name}", Path("/proc/self", name).read_bytes()) for name in ("cmdline", "comm")
+        ]
         self.written += [("facts", repr(self.ledger.facts())), ("repr", repr(self.ledger))]
         self.written += [
             (f"log {record.name}", f"{record.getMessage()} {record.exc_info} {record.__dict__}")
@@ -101,22 +121,27 @@ def scene(
         return captured.out + captured.err
 
     level = getattr(request, "param", "ids")
-    ledger = make_ledger(ship="sidecar", tracer_provider=provider, strict=False, privacy=level)
-    yield Scene(ledger, database, otlp, tmp_path, run)
+    meters = InMemoryMetricReader()
+    measured = MeterProvider(metric_readers=[meters])
+    ledger = make_ledger(
+        ship="sidecar", tracer_provider=provider, meter_provider=measured, strict=False, privacy=level
+    )
+    yield Scene(ledger, database, otlp, tmp_path, run, meters)
     provider.shutdown()
+    measured.shutdown()
 
 
 def test_the_detector_finds_what_an_application_puts_into_an_id(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An id is stored as given: that the canary is found in these places shows that the others are searched too."""
-    with scene.ledger.search(corpus=f"about {QUERY.lower()}") as search:
+    with scene.ledger.search(corpus=f"about {QUERY.lower()}", surface=f"on {QUERY}") as search:
         search.candidates(Candidate(CHUNK))
     logging.getLogger("ragledger").info("%s", ERROR)
     scene.look(caplog)
 
     places = {place.partition(".")[2] or place for place, canary in scene.leaks if canary == QUERY}
-    assert {"seg", "tail", "database", "otlp"} <= places
+    assert {"seg", "tail", "database", "otlp", "metrics"} <= places
     assert {place for place, canary in scene.leaks if canary == ERROR} == {"log ragledger"}
     assert ("database", CHUNK) in scene.leaks
     assert ("otlp", CHUNK) not in scene.leaks
@@ -231,6 +256,45 @@ def test_p9_a_record_that_the_database_refuses_is_not_quoted(
     assert scene.database.value("SELECT count(*) FROM rejected") >= 2
     assert {place.rpartition(".")[2] for place, _ in scene.leaks} <= {"seg", "rejected"}
     assert any(place.endswith(".rejected") for place, _ in scene.leaks)
+
+
+@pytest.fixture
+def ground() -> Iterator[Path]:
+    """A directory that the user of the server can enter, too."""
+    with tempfile.TemporaryDirectory(prefix="rl-", dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_p9_the_servers_own_log_quotes_no_refused_row_however_talkative_it_is(
+    ground: Path, tmp_path: Path
+) -> None:
+    """A refused COPY names table, line and column: rows go in binary, so there is no line of text to show.
+
+    Only of a row that breaks a check does the server say all columns, those of the table and no others (docs/privacy.md).
+    """
+    with EmbeddedServer.acquire(ground / "pg", throwaway=True, timeout_s=60) as server:
+        with psycopg.connect(server.dsn, autocommit=True) as admin:
+            for setting in (
+                "log_min_messages = debug1",
+                "log_min_error_statement = debug1",
+                "log_error_verbosity = verbose",
+            ):
+                admin.execute(f"ALTER DATABASE {admin.info.dbname} SET {setting}")
+        with connect(server.dsn, "ragledger") as connection:
+            schema.apply(connection, "ragledger", roles=True)
+        ledger = ragledger.open(server.dsn, project="test", strict=False, journal_dir=tmp_path / "journal")
+        good = _last_record(ledger)
+        ledger.recorder.put(_replaced(good, corpus=f"{QUERY}\0"))
+        ledger.recorder.put(_replaced(good, error_type=CHUNK, error_origin=META))
+        assert ledger.flush(60)
+        rejected = ledger.facts()["shipper"]["rejected"]
+        ledger.close()
+    log = (ground / "pg" / "server.log").read_bytes()
+
+    assert rejected >= 2
+    assert b"COPY searches, line" in log
+    assert found_in(log) == set()
 
 
 def test_p9_a_fault_of_our_own_is_logged_by_its_type_alone(
