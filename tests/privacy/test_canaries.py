@@ -5,130 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import msgspec
 import psycopg
 import pytest
-from fix_otlp import Receiver
-from fix_pg import Database
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from privacy.canaries import CHUNK, ERROR, FILTER, META, QUERY, VOTE, dump, files, found_in
+from privacy.canaries import CHUNK, ERROR, FILTER, META, QUERY, VOTE, found_in
+from privacy.scene import Scene, asked
 from privacy.world import langchain_searches, llama_index_searches
 
 import ragledger
 from ragledger import Candidate, Ledger, VoteRefused, schema
-from ragledger.cli import main
 from ragledger.embedded import EmbeddedServer
-from ragledger.http import asgi_app
 from ragledger.ids import new_id
 from ragledger.model import SearchRecord
 from ragledger.postgres.connection import connect
 
 pytestmark = pytest.mark.pg
 
-OURS = ("ragledger", "psycopg", "opentelemetry")
-"""Loggers that we answer for. The frameworks log texts at DEBUG themselves."""
-
-
-class Scene:
-    """A ledger that ships when told, and everything that it and the program write."""
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        database: Database,
-        otlp: Receiver,
-        state: Path,
-        run: Callable[..., str],
-        meters: InMemoryMetricReader,
-    ) -> None:
-        self.ledger = ledger
-        self.meters = meters
-        self.run = run
-        self.database = database
-        self.otlp = otlp
-        self.state = state
-        self.written: list[tuple[str, bytes | str]] = []
-
-    def look(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Takes the journal as it is now, full; then ships it and takes the rest."""
-        journal = list(files(self.state))
-        assert any(name.endswith(".seg") for name, _ in journal)
-        self.written += journal
-        for command in (
-            ["ship"],
-            ["tail"],
-            ["measure", "--json"],
-            ["measure", "--markdown"],
-            ["doctor"],
-            ["ship", "--json"],
-        ):
-            self.written.append((" ".join(command), self.run(*command)))
-        self.written += files(self.state)
-        self.written.append(("database", dump(self.database)))
-        assert self.otlp.bodies
-        self.written += [("otlp", body) for body in self.otlp.bodies]
-        measured = self.meters.get_metrics_data()
-        assert measured is not None
-        self.written.append(("metrics", measured.to_json()))
-        self.written += [
-            (f"process {name}", Path("/proc/self", name).read_bytes()) for name in ("cmdline", "comm")
-        ]
-        self.written += [("facts", repr(self.ledger.facts())), ("repr", repr(self.ledger))]
-        self.written += [
-            (f"log {record.name}", f"{record.getMessage()} {record.exc_info} {record.__dict__}")
-            for record in caplog.records
-            if record.name.startswith(OURS)
-        ]
-
-    @property
-    def leaks(self) -> set[tuple[str, str]]:
-        """(place, canary)"""
-        return {(place, canary) for place, data in self.written for canary in found_in(data)}
-
 
 @pytest.fixture
-def scene(
-    request: pytest.FixtureRequest,
-    make_ledger: Callable[..., Ledger],
-    database: Database,
-    otlp: Receiver,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> Iterator[Scene]:
-    caplog.set_level(logging.DEBUG)
-    monkeypatch.setenv("RAGLEDGER_DSN", database.dsn)
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=otlp.http_endpoint)))
-
-    def run(*args: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["ragledger", *args])
-        with pytest.raises(SystemExit):
-            main()
-        captured = capsys.readouterr()
-        return captured.out + captured.err
-
-    level = getattr(request, "param", "ids")
-    meters = InMemoryMetricReader()
-    measured = MeterProvider(metric_readers=[meters])
-    ledger = make_ledger(
-        ship="sidecar", tracer_provider=provider, meter_provider=measured, strict=False, privacy=level
-    )
-    yield Scene(ledger, database, otlp, tmp_path, run, meters)
-    provider.shutdown()
-    measured.shutdown()
+def scene(request: pytest.FixtureRequest, make_scene: Callable[..., Scene]) -> Scene:
+    return make_scene(privacy=getattr(request, "param", "ids"))
 
 
 def test_the_detector_finds_what_an_application_puts_into_an_id(
@@ -188,15 +89,6 @@ def test_p9_at_the_stricter_levels_no_id_is_anywhere(scene: Scene, caplog: pytes
     assert scene.database.value("SELECT count(*) FROM feedback") >= 1
     assert scene.database.value("SELECT count(*) FROM pending_feedback") == 1
     assert scene.leaks == set()
-
-
-async def asked(ledger: Ledger, path: str) -> str:
-    """What the application says over HTTP."""
-    transport = httpx.ASGITransport(app=asgi_app(ledger))
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
-        response = await http.get(path)
-    assert response.status_code == 200
-    return response.text
 
 
 def test_p9_a_refused_vote_repeats_nothing_of_what_it_was_given(

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fix_otlp import Receiver
 from fix_pg import Database
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from privacy.canaries import CHUNK, QUERY, dump, files, found_in
-from privacy.test_canaries import Scene, asked
+from privacy.scene import Scene, asked
 from privacy.world import langchain_searches, llama_index_searches
 
 from ragledger import Candidate, Ledger, schema
-from ragledger.cli import main
 
 pytestmark = pytest.mark.pg
 
@@ -36,35 +29,12 @@ async def own_searches(ledger: Ledger) -> None:
 
 
 @pytest.fixture
-def scene(
-    request: pytest.FixtureRequest,
-    make_ledger: Callable[..., Ledger],
-    database: Database,
-    otlp: Receiver,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> Iterator[Scene]:
+def scene(request: pytest.FixtureRequest, make_scene: Callable[..., Scene], database: Database) -> Scene:
     """The table is there unless the test is told otherwise; the application's switch is on."""
-    caplog.set_level("DEBUG")
-    monkeypatch.setenv("RAGLEDGER_DSN", database.dsn)
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=otlp.http_endpoint)))
     if getattr(request, "param", "table") == "table":
         with database.connect() as connection:
             schema.apply(connection, "ragledger", roles=True, with_text=True)
-
-    def run(*args: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["ragledger", *args])
-        with pytest.raises(SystemExit):
-            main()
-        captured = capsys.readouterr()
-        return captured.out + captured.err
-
-    ledger = make_ledger(ship="sidecar", tracer_provider=provider, strict=False, store_text=True)
-    yield Scene(ledger, database, otlp, tmp_path, run)
-    provider.shutdown()
+    return make_scene(store_text=True)
 
 
 def everything_but_texts(scene: Scene) -> bytes:
