@@ -183,7 +183,7 @@ def _begin(
         return None
     with ledger.guard("langchain.begin"):
         around = search_around()
-        if around is not None and _is_part(around, store):
+        if around is not None and around.is_in(ledger) and _is_part(around, store):
             return None
         call = Call({}, name.startswith("a"))
         asked, given = _given(original, store, args, kwargs)

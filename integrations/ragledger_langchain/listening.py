@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from langchain_core.documents import BaseDocumentCompressor, BaseDocumentTransformer
 from langchain_core.vectorstores import VectorStore
 
 from ragledger.extraction import plain_number
@@ -186,9 +187,9 @@ def is_own(function: Any) -> bool:
 
 def unlisten() -> None:
     """Puts the classes back as they were, but for what somebody else has wrapped since."""
-    waiting = [VectorStore]
+    waiting: list[type] = [VectorStore, BaseDocumentCompressor, BaseDocumentTransformer]
     while waiting:
-        cls: type = waiting.pop()
+        cls = waiting.pop()
         waiting.extend(cls.__subclasses__())
         for name, entry in list(vars(cls).items()):
             while is_own(entry):
@@ -202,20 +203,25 @@ def unlisten() -> None:
 
 
 def hear(store: Any, name: str, result: Any) -> None:
-    """Hands what a scored method gave to the search that is open here, if it is of this store."""
-    if name in SCORED and (found := _here(store)) is not None:
-        heard, guard = found
-        with guard("langchain.scores"):
-            heard.take(SCORED[name], result)
+    """Hands what a scored method gave to the searches that are open here, if they are of this store."""
+    if name in SCORED:
+        for heard, guard in _here(store):
+            with guard("langchain.scores"):
+                heard.take(SCORED[name], result)
 
 
-def _here(store: Any) -> tuple[Heard, Guard] | None:
+def _here(store: Any) -> Iterator[tuple[Heard, Guard]]:
+    """The innermost search, and the one of another ledger around it: the retriever's, and the store's below it."""
     enclosing = open_observation()
-    search = getattr(enclosing.opening, "search", None) if enclosing is not None else None
-    heard: Heard | None = getattr(search, "heard", None)
-    if enclosing is not None and heard is not None and any(each is store for each in heard.stores):
-        return heard, enclosing.ledger.guard
-    return None
+    last: Heard | None = None
+    while enclosing is not None:
+        search = getattr(enclosing.opening, "search", None)
+        heard: Heard | None = getattr(search, "heard", None)
+        if heard is None or not any(each is store for each in heard.stores):
+            return
+        if heard is not last:
+            yield heard, enclosing.ledger.guard
+        last, enclosing = heard, enclosing.outer
 
 
 def _listening(name: str, original: Any) -> Any:
@@ -262,9 +268,7 @@ def _legs_of(name: str, original: Any) -> Any:
 
     @functools.wraps(original)
     async def query(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = _here(self)
-        if found is not None:
-            heard, guard = found
+        for heard, guard in _here(self):
             with guard("langchain.scores"):
                 config = kwargs.get("hybrid_search_config", self.hybrid_search_config)
                 if config is not None:

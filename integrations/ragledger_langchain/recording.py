@@ -23,7 +23,7 @@ from ragledger.registry import ledger_named
 from ragledger.scope import entered, scope
 from ragledger.weights import UNREADABLE, declared
 
-from . import extract
+from . import extract, reranking
 from .installed import distinct, mark_of
 from .listening import Heard, listen_to
 from .marks import LEDGER, SCORES, WEIGHTS, said_by, said_for_call
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["Search", "begin", "open_search", "search_around", "warn_once", "with_stated"]
 
 _logger = logging.getLogger(__name__)
-_EMBEDDING_CALLS = frozenset({"embed_query", "aembed_query"})
 _TOP_K_NAMES = ("top_k", "k", "limit", "similarity_top_k")
 _NOTHING: Mapping[str, Any] = {}
 _PLAIN_CALLS = {"invoke": Call(_NOTHING, asynchronous=False), "ainvoke": Call(_NOTHING, asynchronous=True)}
@@ -65,13 +64,12 @@ class _Opening(Opening, frozen=True, kw_only=True):
 class Search:
     """The open searches of one call, one per ledger: nearly always one."""
 
-    __slots__ = ("_scope", "below", "ended", "heard", "member", "observations", "reading", "retriever")
+    __slots__ = ("_scope", "ended", "heard", "member", "observations", "reading", "retriever")
 
     def __init__(self, retriever: Any, reading: Reading, within: AbstractContextManager[None] | None) -> None:
         self.retriever = retriever
         self.reading = reading
         self.ended = False
-        self.below: bool | None = None  # what the searches inside of this one said of dense retrieval
         self.member: int | None = None  # of a search that fuses: which of its members this is
         self.heard: Heard | None = None
         self.observations: list[Observation] = []
@@ -85,6 +83,12 @@ class Search:
             if self.reading.members:
                 with ledger.guard("langchain.nesting"):
                     observation.fusion = fusion_for(self.retriever, self.reading)
+                    if observation.narration is not None and isinstance(observation.fusion, Admission):
+                        reranking.listen(self.retriever)
+
+    def is_in(self, ledger: Ledger) -> bool:
+        """Whether this ledger has a row of it."""
+        return any(len(distinct((each.ledger, ledger))) == 1 for each in self.observations)
 
     def abandon(self) -> None:
         """Leaves nothing open, whatever happened (Ctrl-C, a fault under a strict ledger). Safe after the end."""
@@ -98,11 +102,11 @@ class Search:
         """The retriever gave this to its caller."""
         for observation in self.observations:
             observation.stop()
-        dense = True if self.reading.dense else self.below
+        dense = self.reading.dense
         try:
             for observation in reversed(self.observations):
-                if dense is not None and observation.vector_available is None:
-                    observation.vector_available = dense
+                if dense and observation.vector_available is None:
+                    observation.vector_available = True
                 self._finish(observation, result)
             self.ended = True
         finally:
@@ -115,15 +119,8 @@ class Search:
         """The retriever raised, or was cancelled."""
         for observation in self.observations:
             observation.stop()
-        dense = self.below
-        if dense is None and self.reading.dense and _in_embedding(exc):
-            dense = False
         try:
             for observation in reversed(self.observations):
-                if dense is not None and observation.vector_available is None:
-                    observation.vector_available = dense
-                if observation.parent is not None:
-                    _say_around(observation, observation.parent)
                 if observation.ledger.tells_text:
                     _tell(observation, ())
                 observation.fail(exc)
@@ -153,8 +150,6 @@ class Search:
     ) -> list[Candidate] | Returned | None:
         """What members answered into this search, and this answer to the search around it."""
         heard, fusion, parent = self.heard, observation.fusion, observation.parent
-        if parent is not None:
-            _say_around(observation, parent)
         if heard is not None and not observation.scored:
             observation.candidates(*heard.candidates(observation, returned, self.reading.signal))
         if isinstance(fusion, Members) and not observation.scored:
@@ -186,14 +181,6 @@ class Search:
             within.__exit__(None, None, None)
 
 
-def _say_around(observation: Observation, parent: Observation) -> None:
-    """A dense answer in here is one of the search around it; a failed embedding is, when none answers."""
-    answer = observation.vector_available
-    if answer is not None and type(parent.opening) is _Opening:
-        around = parent.opening.search
-        around.below = around.below or answer
-
-
 def _with_scores(
     items: Iterator[tuple[Any, Candidate]], *, scored: Mapping[str | None, Candidate]
 ) -> Iterator[tuple[Any, Candidate]]:
@@ -216,16 +203,6 @@ def _tell(observation: Observation, result: Any) -> None:
             query=query if isinstance(query, str) else None,
             chunks=[text if isinstance(text, str) else None for text in texts],
         )
-
-
-def _in_embedding(exc: BaseException) -> bool:
-    """Whether the exception came out of a call that embeds the query: then dense retrieval had no answer."""
-    trace = exc.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_name in _EMBEDDING_CALLS:
-            return True
-        trace = trace.tb_next
-    return False
 
 
 def begin(

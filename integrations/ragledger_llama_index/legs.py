@@ -107,7 +107,8 @@ class Legs:
 
     def _hear(self, signal: str, rows: Any) -> None:
         observation = open_observation() if self._of else None
-        lists = self._of.get(observation) if observation is not None else None
-        if observation is not None and lists is not None:
+        # Of a store below a retriever that another ledger observes, both searches hear of it.
+        while observation is not None and (lists := self._of.get(observation)) is not None:
             with observation.ledger.guard("llama_index.legs"):
                 lists[signal] = {row.node_id: row.similarity for row in rows}
+            observation = observation.outer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ragledger.extraction import plain_number
+from ragledger.rerankers import is_reranker, model_name
 from ragledger.weights import UNREADABLE, Weights
 
 __all__ = ["NUMBERS", "WORDS", "RerankerFacts", "are_rerankers", "reranker_facts", "with_postprocessors"]
@@ -35,18 +35,7 @@ _CONFIGURED = frozenset({"context_after", "context_before", "percentile_cutoff",
 """What cuts sentences out of nodes, or is used under conditions alone: which nodes there are is not shaped by it."""
 _OWN = "llama_index.core."
 _OWN_WORDS = "llama_index."
-_LONGEST_WORD = 100
-_WORD = re.compile(r"[\w.:@+-]+")
-_MODEL = re.compile(r"\w[\w.+-]*/[\w.:@+-]+")
-"""As a hub names it: of an organisation."""
-_REORDERING = frozenset(
-    {
-        "EmbeddingRecencyPostprocessor",
-        "FixedRecencyPostprocessor",
-        "LongContextReorder",
-        "TimeWeightedPostprocessor",
-    }
-)
+_LONGEST_MODE = 100
 
 
 def with_postprocessors(weights: Weights, postprocessors: Sequence[Any]) -> Weights:
@@ -74,7 +63,7 @@ def with_postprocessors(weights: Weights, postprocessors: Sequence[Any]) -> Weig
 
 def are_rerankers(postprocessors: Sequence[Any]) -> bool:
     """Whether one of them is known to rescore or to reorder."""
-    return any(_reranks(type(postprocessor)) for postprocessor in postprocessors)
+    return any(is_reranker(type(postprocessor)) for postprocessor in postprocessors)
 
 
 class RerankerFacts(NamedTuple):
@@ -113,18 +102,9 @@ def _settings(postprocessor: Any) -> tuple[dict[str, Any], bool]:
 
 
 def _word(name: str, value: Any) -> str | None:
-    """One identifier: the last segment of a path, which may name a machine or a customer; None for anything else."""
+    if name != "mode":
+        return model_name(value)
     if isinstance(value, Enum):
         value = value.value
-    if not isinstance(value, str) or len(value) > _LONGEST_WORD:
-        return None
-    if name != "mode" and not _MODEL.fullmatch(value):
-        value = re.split(r"[/\\]", value.rstrip("/\\"))[-1]
-    elif name == "mode" and not value.isidentifier():
-        return None
-    return str(value) if _WORD.fullmatch(value) or _MODEL.fullmatch(value) else None
-
-
-def _reranks(kind: type) -> bool:
-    names = [base.__name__ for base in kind.__mro__]
-    return any("rerank" in name.lower() or name in _REORDERING for name in names)
+    known = isinstance(value, str) and len(value) <= _LONGEST_MODE and value.isidentifier()
+    return str(value) if known else None

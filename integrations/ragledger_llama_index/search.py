@@ -181,15 +181,22 @@ class Searches:
 
     def embedding_dropped(self) -> None:
         """An embedding of the open search here failed."""
-        search = self._enclosing()
+        observation = open_observation()
+        search = self._of.get(observation) if observation is not None else None
         if search is not None:
             search.embedding_failed = True
             self._failing.add(search)
+        elif observation is not None:  # of the application, or of another framework
+            observation.dense = observation.dense or False
 
     def embedding_exited(self) -> None:
         """An embedding came back: a failure before it was one attempt of several."""
-        search = self._enclosing()
+        observation = open_observation()
+        if observation is None:
+            return
+        search = self._of.get(observation)
         if search is None:
+            observation.dense = True
             return
         if search.reading.dense is None:
             search.dense_answered = True  # whatever it is that was searched, there was a vector to search by
@@ -231,10 +238,6 @@ class Searches:
         ledger = self.fallback() if self.fallback is not None else None
         return [Mark(ledger, _NOTHING_SAID)] if ledger is not None else []
 
-    def _enclosing(self) -> Search | None:
-        enclosing = open_observation()
-        return self._of.get(enclosing) if enclosing is not None else None
-
     def _leave(self, span_id: str) -> Search | None:
         """Takes the search off the books and makes the spans around it current again, innermost first."""
         search = self.open.pop(span_id, None)
@@ -249,19 +252,12 @@ class Searches:
         return search
 
     def _say_vector(self, observation: Observation, search: Search) -> None:
-        """Fills in what the application did not say, and hands it up: the caller's search is the one measured."""
+        """Fills in what the application did not say."""
         if observation.vector_available is None:
             if search.dense_answered:
                 observation.vector_available = True
             elif search.embedding_failed:
-                observation.vector_available = False
-        parent = observation.parent
-        around = self._of.get(parent) if parent is not None else None
-        if around is not None and observation.vector_available is not None:
-            if observation.vector_available:
-                around.dense_answered = True
-            else:
-                around.embedding_failed = True
+                observation.dense = observation.dense or False  # a member may have answered
 
     def _abandon(self, search: Search) -> None:
         """A plain function gave back a coroutine: the search has not begun. Its own span records it when it runs."""

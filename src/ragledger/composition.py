@@ -48,6 +48,14 @@ class Caps(NamedTuple):
     admitted: int = 1000
 
 
+class _Notes(NamedTuple):
+    """What goes along with the items of one search."""
+
+    flags: set[str]
+    names: dict[str, str]
+    """Signal names as they are stored: they are the same for every hit."""
+
+
 def compose(
     scored: Sequence[Candidate],
     returned: Sequence[Candidate] | Returned | None,
@@ -75,8 +83,9 @@ def compose(
     else:
         chosen = _keyed(returned, flags)
         details, rest = _details(rest, chosen, flags)
-    items = _fold(chosen, details, flags)
-    following = _unadmitted(rest, items, len(chosen), flags) if rest else []
+    notes = _Notes(flags, {})
+    items = _fold(chosen, details, notes)
+    following = _unadmitted(rest, items, len(chosen), notes) if rest else []
     return _composed(items, following, flags, caps, scored=bool(scored))
 
 
@@ -197,41 +206,39 @@ def _details(
 
 
 def _fold(
-    chosen: Sequence[_Keyed], details: Mapping[str | None, Candidate], flags: set[str]
+    chosen: Sequence[_Keyed], details: Mapping[str | None, Candidate], notes: _Notes
 ) -> list[HitRecord]:
     hits: list[HitRecord] = []
     seen: set[str] = set()
     for rank, (chunk_id, item) in enumerate(chosen, start=1):
         if chunk_id is not None:
             if chunk_id in seen:
-                flags.add("duplicate_hit")
+                notes.flags.add("duplicate_hit")
                 continue
             seen.add(chunk_id)
-        hits.append(_hit(chunk_id, item, details.get(chunk_id, item), rank, flags, admitted=True))
+        hits.append(_hit(chunk_id, item, details.get(chunk_id, item), rank, notes, admitted=True))
     return hits
 
 
-def _unadmitted(
-    rest: Sequence[_Keyed], items: list[HitRecord], last: int, flags: set[str]
-) -> list[HitRecord]:
+def _unadmitted(rest: Sequence[_Keyed], items: list[HitRecord], last: int, notes: _Notes) -> list[HitRecord]:
     seen = {hit.chunk_id for hit in items if hit.chunk_id is not None}
     following: list[HitRecord] = []
     for chunk_id, item in rest:
         if chunk_id is not None:
             if chunk_id in seen:
-                flags.add("duplicate_hit")
+                notes.flags.add("duplicate_hit")
                 continue
             seen.add(chunk_id)
         rank = last + len(following) + 1
-        following.append(_hit(chunk_id, item, item, rank, flags, admitted=False))
+        following.append(_hit(chunk_id, item, item, rank, notes, admitted=False))
     return following
 
 
 def _hit(
-    chunk_id: str | None, item: Candidate, detail: Candidate, rank: int, flags: set[str], *, admitted: bool
+    chunk_id: str | None, item: Candidate, detail: Candidate, rank: int, notes: _Notes, *, admitted: bool
 ) -> HitRecord:
     """A row from what was returned (`item`) and what the retriever's own code said of it (`detail`)."""
-    text, number = sanitise.text, sanitise.number
+    text, number, flags = sanitise.text, sanitise.number, notes.flags
     said = item if item.score is not None and not detail.outranks(item) else detail
     score = said.score
     score = score if score is None else number(score, flags)
@@ -255,7 +262,7 @@ def _hit(
         score_source if score_source is None else text(score_source, flags),
         vector if vector is None else number(vector, flags),
         lexical if lexical is None else number(lexical, flags),
-        _other_signals(detail.signals, flags) if detail.signals else None,
+        _other_signals(detail.signals, notes) if detail.signals else None,
         admitted,
         _content_key(item, detail),
     )
@@ -266,13 +273,14 @@ def _content_key(item: Candidate, detail: Candidate) -> bytes | None:
     return key if key is None or (type(key) is bytes and len(key) <= _LONGEST_KEY) else None
 
 
-def _other_signals(signals: Mapping[str, Signal | float | None], flags: set[str]) -> dict[str, Signal]:
+def _other_signals(signals: Mapping[str, Signal | float | None], notes: _Notes) -> dict[str, Signal]:
+    flags, names = notes
     found: dict[str, Signal] = {}
     for name, value in signals.items():
         score, rank = (value.score, value.rank) if isinstance(value, Signal) else (value, None)
-        found[sanitise.text(name, flags) or ""] = Signal(
-            sanitise.number(score, flags), sanitise.count(rank, flags) or None
-        )
+        if (kept := names.get(name)) is None:
+            kept = names[name] = sanitise.text(name, flags) or ""
+        found[kept] = Signal(sanitise.number(score, flags), sanitise.count(rank, flags) or None)
     return found
 
 

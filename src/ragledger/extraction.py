@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import logging
 import numbers
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from .model import ScoreKind
@@ -20,6 +20,7 @@ from .weights import UNKNOWN, Weights
 __all__ = [
     "BODY",
     "ENTRY_POINTS",
+    "MOST_LEVELS",
     "UNREAD",
     "Call",
     "Extractor",
@@ -28,6 +29,7 @@ __all__ = [
     "load_entry_points",
     "plain_number",
     "read",
+    "unknown_within",
 ]
 
 _logger = logging.getLogger(__name__)
@@ -40,14 +42,20 @@ BODY = (
     "_retrieve",
     "_aretrieve",
 )
+MOST_LEVELS = 3
+"""A composite so far inside of others does not say what its members are set to: a row has its limits."""
 _CACHE_SIZE = 1024
 
 
 class Call(NamedTuple):
-    """How the retriever was called: per-call keyword arguments can override what it is configured with."""
+    """How the retriever was called: per-call keyword arguments can override what it is configured with.
+
+    `level`: how many composites it is a member of. What the innermost ones that are read hold is not read.
+    """
 
     kwargs: Mapping[str, Any] = {}
     asynchronous: bool = False
+    level: int = 0
 
 
 class Reading(NamedTuple):
@@ -128,6 +136,11 @@ def read(retriever: Any, call: Call = _NO_CALL) -> Reading:
     # An extractor that was loaded by this very reading may have named a body of its own.
     trusted = plan.trusted or ((again := _plans.get(cls)) is not None and again.trusted)
     return reading if trusted else _of_override(reading)
+
+
+def unknown_within(number: int, unknown: Iterable[str]) -> tuple[str, ...]:
+    """What a composite says of what its member cannot say: `member_2.filter`."""
+    return tuple([f"member_{number}.{name}" for name in unknown])
 
 
 def load_entry_points() -> None:

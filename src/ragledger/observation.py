@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from . import sanitise
+from .embedding import embedding_failed
 from .model import ActorKind, Candidate, Receipt, Returned, Status
 from .ports import TraceIds
 from .scope import scope as current_scope
@@ -73,6 +74,7 @@ class Observation:
         "attempt_reason",
         "closed",
         "degraded_reason",
+        "dense",
         "depth",
         "embedding_model",
         "flags",
@@ -121,6 +123,7 @@ class Observation:
         self.answered = False
         self.degraded_reason: str | None = None
         self.vector_available: bool | None = None
+        self.dense: bool | None = None  # what embeddings and searches inside of this one came to
         self.receipt: Receipt = _OPEN
         self.closed = False
         self.flags: set[str] = set(opening.flags) if opening.flags else set()
@@ -234,6 +237,7 @@ class Observation:
         self.closed = True
         self.leave()
         self.end_span(None)  # nobody said how it ended
+        self.opening, self.fusion = _ENDED, None
 
     def stop(self) -> None:
         """Stops the clock: what follows is our own work."""
@@ -290,8 +294,20 @@ class Observation:
             finally:
                 if self._token is not None:
                     self.leave()
+            if self.parent is not None or exc is not None or self.dense is not None:
+                self._say_dense(exc)
             self._recorder.close(self, status, returned, exc)
+            self.opening, self.fusion = _ENDED, None  # who keeps this one keeps no query
         return self.receipt
+
+    def _say_dense(self, exc: BaseException | None) -> None:
+        """Fills in what nobody said, and hands it up: dense retrieval answered around where it did so in here."""
+        with self._recorder.guard("row"):
+            if self.vector_available is None:
+                failed = self.dense is None and isinstance(exc, Exception) and embedding_failed(exc)
+                self.vector_available = False if failed else self.dense
+            if self.parent is not None and type(self.vector_available) is bool:
+                self.parent.dense = self.parent.dense or self.vector_available
 
     def __bool__(self) -> bool:
         return True
@@ -342,6 +358,7 @@ class NullObservation:
 
 NULL = NullObservation()
 _NOTHING_TOLD = Told()
+_ENDED = Opening(framework="")
 _MOST_FLAGS = 64
 _NO_TRACE = TraceIds()
 _OPEN = Receipt(search_id=None, status="disabled", reason="still_open")

@@ -34,7 +34,7 @@ _TOP_K_NAMES = frozenset({"top_k", "k", "limit", "similarity_top_k"})
 _CACHE_SIZE = 1024
 _LONGEST_KEY = 4096
 _MAX_TEXT = 200
-_MAX_DEPTH = 4
+_MAX_DEPTH = 9  # each composite inside another takes a list and a mapping: `extraction.MOST_LEVELS`
 _MAX_ITEMS = 256
 
 

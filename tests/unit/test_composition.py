@@ -204,6 +204,29 @@ def test_a_content_key_is_kept_where_it_is_one(given: Any, stored: bytes | None)
         assert composed(scored, returned)[0].hits[0].content_key == stored
 
 
+def test_p4_a_signal_s_name_is_sanitised_once_a_search_and_as_thoroughly_as_ever():
+    class Name(str):
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            read.append(self)
+            return f"\0{self[:]}"
+
+    read: list[str] = []
+    long = "n" * 600
+    signals = {Name("member"): 0.5, long: 0.25}
+    scored = [Candidate(f"c{number}", signals=signals, admitted=number < 5) for number in range(20)]
+    found, flags = composed(scored)
+    assert len(read) == 1
+    assert flags == {"sanitised_id"}
+    [names] = {tuple(hit.signals) for hit in found.hits}  # type: ignore[arg-type, union-attr]
+    assert names[0] == "\\u0000member"
+    assert (len(names[1]), names[1][:5]) == (512, "nnnnn")
+    assert set(found.signals or {}) == set(names)
+    again, flags = composed(scored)
+    assert (again, flags) == (found, {"sanitised_id"})
+
+
 def test_p8_without_signals_nothing_is_said_of_them():
     assert composed((), [Candidate("a", score=0.5)])[0].signals is None
     assert composed([Candidate("a", score=0.5)])[0].signals is None

@@ -106,7 +106,7 @@ def test_an_enum_is_its_value():
         "x" * 201,
         "nul\0",
         "\ud800",
-        [[[[["too deep"]]]]],
+        [[[[[[[[[["too deep"]]]]]]]]]],
         list(range(257)),
         np.array([0.6, 0.4]),
         {"x" * 201: 1},

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ragledger.extraction import Call, Reading, extractor
+from ragledger.rerankers import model_name
 
-from .members import member_of
+from .members import members_of
 from .settings import extracted, given, name_of, plain, split
 
-__all__ = ["COMPRESSORS"]
+__all__ = ["COMPRESSORS", "steps_of"]
 
 
 class Compressor(NamedTuple):
@@ -24,6 +25,7 @@ class Compressor(NamedTuple):
 _CLASSIC = "langchain_classic.retrievers.document_compressors."
 _COMMUNITY = "langchain_community.document_compressors."
 _TRANSFORMERS = "langchain_community.document_transformers."
+_MODELS = frozenset({"model", "model_name", "model_name_or_path"})
 _SERVICE = ("top_n", "model", "model_name")
 
 COMPRESSORS = {
@@ -68,9 +70,7 @@ _RANKING = frozenset({"compressor", "members", "member_settings"})
 )
 def _compression(retriever: Any, call: Call) -> Reading:
     """Per-call arguments reach the base."""
-    base = member_of(retriever.base_retriever, call, call.kwargs)
-    shared: dict[str, Any] = {"members": [base.name], "member_settings": [base.settings]}
-    unknown = [] if base.settings is not None else ["member_1"]
+    shared, unknown = members_of([retriever.base_retriever], call, call.kwargs)
     configured, effective = _compressors(retriever.base_compressor, unknown)
     return extracted(
         "langchain.ContextualCompressionRetriever/1",
@@ -82,11 +82,15 @@ def _compression(retriever: Any, call: Call) -> Reading:
     )
 
 
+def steps_of(compressor: Any) -> list[Any]:
+    """What works one after the other."""
+    return list(compressor.transformers) if name_of(type(compressor)) == _PIPELINE else [compressor]
+
+
 def _compressors(compressor: Any, unknown: list[str]) -> tuple[list[Any], list[Any]]:
-    """One after the other as they work: what is set on them, and what of it takes effect."""
-    steps = compressor.transformers if name_of(type(compressor)) == _PIPELINE else [compressor]
+    """What is set on each step, and what of it takes effect."""
     configured, effective = [], []
-    for step in steps:
+    for step in steps_of(compressor):
         kind = type(step)
         known, base = next(
             ((COMPRESSORS[name], base) for base in kind.__mro__ if (name := name_of(base)) in COMPRESSORS),
@@ -117,4 +121,10 @@ def _fields(step: Any, names: tuple[str, ...], unknown: list[str]) -> dict[str, 
     if "model" not in found and (named := plain(getattr(model, "model_name", None))) is not None:
         found["model"] = named
         unknown.append("compressor.model")
+    for name in _MODELS & found.keys():  # of a path the last segment: it may name a machine or a customer
+        word = model_name(found.pop(name))
+        if word is not None:
+            found[name] = word
+        else:
+            unknown.append(f"compressor.{name}")
     return found

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ragledger.extraction import BODY, Call, Reading, extractor
-from ragledger.fusion import member_names
 
-from .members import member_of, unwrapped
+from .members import members_of
 from .settings import extracted
 
 __all__: list[str] = []
@@ -42,16 +41,6 @@ def _merger(retriever: Any, call: Call) -> Reading:
 
 
 def _of_members(name: str, settings: dict[str, Any], retrievers: Any, call: Call) -> Reading:
-    members = [member_of(member, call) for member in retrievers]
-    inner = tuple([unwrapped(member)[0] for member in retrievers])
-    settings["members"] = member_names(inner)  # as in the signals of the hits
-    settings["member_settings"] = [member.settings for member in members]
-    unknown = [f"member_{place}" for place, member in enumerate(members, 1) if member.settings is None]
-    return extracted(
-        name,
-        settings,
-        settings,
-        _RANKING,
-        unknown=unknown,
-        members=tuple(retrievers),
-    )
+    members = members_of(retrievers, call)
+    settings |= members.settings
+    return extracted(name, settings, settings, _RANKING, unknown=members.unknown, members=tuple(retrievers))

@@ -6,7 +6,7 @@ from typing import Any
 
 from ragledger.extraction import BODY, Call, Reading, extractor
 
-from .members import member_of
+from .members import members_of
 from .settings import extracted
 
 __all__: list[str] = []
@@ -41,7 +41,6 @@ def _re_phrase(retriever: Any, call: Call) -> Reading:
 
 
 def _around(name: str, settings: dict[str, Any], inner: Any, call: Call) -> Reading:
-    member = member_of(inner, call)
-    settings |= {"members": [member.name], "member_settings": [member.settings]}
-    unknown = ["llm_chain"] if member.settings is not None else ["llm_chain", "member_1"]
-    return extracted(name, settings, settings, _RANKING, unknown=unknown)
+    member = members_of([inner], call)
+    settings |= member.settings
+    return extracted(name, settings, settings, _RANKING, unknown=["llm_chain", *member.unknown])

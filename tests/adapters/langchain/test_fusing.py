@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import weakref
 from typing import Any
 
 import msgspec
@@ -268,3 +271,28 @@ def test_no_text_is_kept_once_the_search_is_closed() -> None:
         assert parent.closed
         assert parent.fusion is None
         assert "SECRET" not in repr([msgspec.to_builtins(search) for search in ledger.searches])
+
+
+def test_p9_a_search_that_somebody_keeps_keeps_no_query_alive() -> None:
+    class Query(str):
+        __slots__ = ("__weakref__",)
+
+    def body(query: str) -> list[Document]:
+        kept.append(ragledger.current())
+        if query.startswith("down"):
+            raise ConnectionError
+        return documents("a")
+
+    kept: list[Any] = []
+    asked: list[weakref.ref[Any]] = []
+    with memory_ledger() as ledger:
+        retriever = observe(Calling(body=body), ledger)
+        for text in ("q", "down"):
+            query, config = Query(text), {"metadata": {"owner": Query("SECRET")}}
+            asked += [weakref.ref(query), weakref.ref(config["metadata"]["owner"])]
+            with contextlib.suppress(ConnectionError):
+                retriever.invoke(query, config)
+            del query, config
+        gc.collect()
+        assert [search.closed for search in kept] == [True, True]
+        assert [ref() for ref in asked] == [None] * 4

@@ -105,6 +105,29 @@ def test_what_is_set_on_a_compressor_with_its_own_body_need_not_take_effect() ->
     assert effective(usual) == ([{"class": "CrossEncoderReranker", "top_n": 1}], [])
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("/home/ana/models/small", "small"),
+        ("hub/small", "hub/small"),
+        ("two words", None),
+        ("C:\\ana\\m", "m"),
+    ],
+)
+def test_p9_of_a_model_that_is_a_path_the_last_segment_is_kept(given: str, kept: str | None) -> None:
+    class Encoder:
+        model_name = given
+
+    retriever = ContextualCompressionRetriever.model_construct(
+        base_retriever=Listed(found=documents("a")),
+        base_compressor=CrossEncoderReranker.model_construct(model=Encoder(), top_n=1),
+    )
+    found = read(retriever, Call()).weights
+    assert found.configured["compressor"][0].get("model") == kept
+    assert "compressor.model" in found.unknown
+    assert "ana" not in repr(found)
+
+
 class Offered(Listed):
     pass
 

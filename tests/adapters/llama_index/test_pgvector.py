@@ -8,6 +8,9 @@ from typing import Any
 
 import psycopg
 import pytest
+
+pytest.importorskip("llama_index.vector_stores.postgres", reason="needs llama-index-vector-stores-postgres")
+
 from adapters.llama_index.doubles import WordEmbedding
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager
@@ -18,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import URL
 
 from ragledger.testing import memory_ledger as open_memory_ledger
-from ragledger_llama_index import LedgerCallbackHandler
+from ragledger_llama_index import LedgerCallbackHandler, observe_store
 from ragledger_llama_index.hooks import hooks
 from ragledger_llama_index.weights import read
 
@@ -129,6 +132,25 @@ def test_the_legs_of_a_hybrid_search_are_told_apart(store, memory_ledger, memory
     assert {hit.score_kind for hit in row.hit_rows} == {"similarity"}
     assert [hit.score for hit in row.hit_rows] == [item.score for item in result]
     assert row.vector_available is True
+
+
+def test_p10_the_legs_are_heard_by_the_ledgers_of_retriever_and_store(store, memory_ledger, memory_manager):
+    made = store()
+    retriever = index_of(made, memory_manager).as_retriever(
+        vector_store_query_mode="hybrid", similarity_top_k=2, sparse_top_k=3
+    )
+    with open_memory_ledger(name="second") as second:
+        observe_store(made, second)
+        retriever.retrieve("zebra zoo running")
+        above, below = memory_ledger.row, second.row
+        assert second.guard.faults == {}
+    assert (below.retriever, below.depth, below.parent_id) == ("PGVectorStore", 0, None)
+    heard = [
+        [(hit.chunk_id, hit.vector_score, hit.lexical_score) for hit in row.hit_rows]
+        for row in (above, below)
+    ]
+    assert heard[0] == heard[1]
+    assert set(above.signals) == {"vector", "lexical"}
 
 
 def test_a_sparse_search_has_lexical_scores_and_no_vector_signal(store, memory_ledger, memory_manager):

@@ -185,3 +185,22 @@ async def test_a_thousand_queries_at_once_are_a_thousand_rows(memory_ledger):
     observed = observe_store(store(), memory_ledger)
     await asyncio.gather(*(observed.aquery(QUERY) for _ in range(1000)))
     assert len(memory_ledger.searches) == 1000
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_p10_a_store_below_a_retriever_of_another_ledger_is_a_root_there(
+    memory_ledger, memory_manager, asynchronous
+):
+    with open_memory_ledger(name="second") as second:
+        index = vector_index(manager=memory_manager)
+        observe_store(index, second)
+        retriever = index.as_retriever(similarity_top_k=3)
+        if asynchronous:
+            asyncio.run(retriever.aretrieve("text of a"))
+        else:
+            retriever.retrieve("text of a")
+        above, below = memory_ledger.row, second.row
+        assert second.guard.faults == {}
+    assert (above.retriever, above.depth, above.vector_available) == ("VectorIndexRetriever", 0, True)
+    assert (below.retriever, below.depth, below.parent_id) == ("SimpleVectorStore", 0, None)
+    assert [hit.chunk_id for hit in below.hit_rows] == [hit.chunk_id for hit in above.hit_rows]
