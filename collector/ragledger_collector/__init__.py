@@ -1,8 +1,11 @@
-"""The rollup job that will run beside the OpenTelemetry Collector: it reads the table, never the spans.
+"""The rollup job that runs beside the OpenTelemetry Collector: it reads the table, never the spans.
 
-Nothing is here yet; the import root is kept so that installing it later changes no name.
+`ragledger collect` runs it, `ragledger verify` checks what it made.
 """
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .collector import Collector, Passed
+from .verification import Difference, Verified, verify
+
+__all__ = ["Collector", "Difference", "Passed", "Verified", "verify"]

@@ -6,6 +6,7 @@ RagledgerError
 ├── DatabaseUnavailable    no usable connection to the database now
 ├── SchemaError            the schema is missing, older or newer than this release
 ├── NothingToMeasure       the window holds no search
+├── CollectorBusy          another collector is at work in this schema
 └── VoteRefused            a vote that can never count
     ├── MalformedReference     not a search id, not a rank, not an outcome
     ├── UnknownSearch          no such search
@@ -15,6 +16,7 @@ RagledgerError
 from __future__ import annotations
 
 __all__ = [
+    "CollectorBusy",
     "ConfigError",
     "DatabaseUnavailable",
     "EmbeddedError",
@@ -53,6 +55,13 @@ class SchemaError(RagledgerError):
 
 class NothingToMeasure(RagledgerError):
     """The window holds no search."""
+
+
+class CollectorBusy(RagledgerError):
+    """Another collector is at work in this schema."""
+
+    def __init__(self) -> None:
+        super().__init__("another collector is at work in this schema; it will do")
 
 
 class VoteRefused(RagledgerError):

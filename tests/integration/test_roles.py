@@ -28,6 +28,11 @@ _TABLES = (
     *("searches", "hits", "deliveries", "assessments", "feedback", "pending_feedback"),
     *("writers", "rejected", "inventory"),
 )
+_ROLLUPS = (
+    *("rollup_series", "rollup_searches", "rollup_latency", "rollup_words", "rollup_judged", "rollup_shown"),
+    *("rollup_votes", "rollup_document_days", "rollup_documents", "epochs"),
+)
+_MARKS = ("rollup_arrivals", "rollup_dirty", "rollup_dirty_days")
 
 # role -> relation -> privilege -> columns. This is reference/traps.md "Rights", with what the readers see.
 GRANTS: dict[str, dict[str, dict[str, Any]]] = {
@@ -46,8 +51,16 @@ GRANTS: dict[str, dict[str, dict[str, Any]]] = {
         "rejected": {"INSERT": ALL},
         "schema_migrations": {"SELECT": ALL},
     },
-    "ragledger_reader": {"writer_fates": {"SELECT": ALL}, "schema_migrations": {"SELECT": ALL}},
-    "ragledger_collector": {name: {"SELECT": ALL} for name in (*_TABLES, *_VIEWS, "schema_migrations")},
+    "ragledger_reader": {
+        name: {"SELECT": ALL} for name in ("writer_fates", "schema_migrations", "rollup_sealed", *_ROLLUPS)
+    },
+    "ragledger_collector": {
+        **{name: {"SELECT": ALL} for name in (*_TABLES, *_VIEWS, "schema_migrations", "rollup_sealed")},
+        **{
+            name: dict.fromkeys(("SELECT", "INSERT", "UPDATE", "DELETE"), ALL)
+            for name in (*_ROLLUPS, *_MARKS)
+        },
+    },
     "ragledger_texts": {},  # what it may where there is a table for texts: tests/integration/test_texts.py
 }
 
@@ -84,7 +97,10 @@ def test_p2_nobody_else_has_any_right(database: Database) -> None:
           AND has_table_privilege('ragledger_owner', oid, 'DELETE')"""
 
     assert database.rows(strangers) == []
-    assert {name for (name,) in database.rows(owned)} == {*_TABLES, *_VIEWS, "schema_migrations"}
+    assert {name for (name,) in database.rows(owned)} == {
+        *(*_TABLES, *_VIEWS, *_ROLLUPS, *_MARKS),
+        *("schema_migrations", "rollup_sealed"),
+    }
 
 
 def test_p2_group_roles_may_use_the_schema_and_not_make_anything_in_it(database: Database) -> None:

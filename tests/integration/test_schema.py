@@ -23,6 +23,8 @@ from ragledger.wiring import target_from
 
 pytestmark = pytest.mark.pg
 
+EVERY = (1, 2)
+
 _CATALOG = {
     "columns": """
         SELECT c.relname, c.relkind::text, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
@@ -107,6 +109,19 @@ def test_p9_no_column_takes_text_that_is_not_listed_here(database: Database) -> 
         "rejected": {"kind", "reason"},
         "inventory": {"corpus", "document_id", "source_kind"},
         "schema_migrations": {"name"},
+        "rollup_series": {"project", "corpus", "surface", "actor_kind", "epoch"},
+        "rollup_searches": {"grain", "project"},
+        "rollup_latency": {"grain", "project"},
+        "rollup_words": {"grain", "project", "what", "word"},
+        "rollup_judged": {"grain", "project", "voter"},
+        "rollup_shown": {"grain", "project"},
+        "rollup_votes": {"grain", "project", "voter"},
+        "rollup_document_days": {"project", "corpus", "document_id"},
+        "rollup_documents": {"project", "corpus", "document_id"},
+        "epochs": {"project", "epoch", "weights", "index_version", "embedding_model"},
+        "rollup_dirty": {"project"},
+        "rollup_dirty_days": {"project"},
+        "rollup_sealed": {"project"},
     }
 
 
@@ -118,8 +133,8 @@ def test_applying_twice_changes_nothing(empty_database: Database) -> None:
         first = schema.apply(connection, "ragledger")
         second = schema.apply(connection, "ragledger")
 
-    assert first.applied == (schema.latest_version(),) == (1,)
-    assert (second.applied, second.version) == ((), 1)
+    assert first.applied == EVERY == tuple(range(1, schema.latest_version() + 1))
+    assert (second.applied, second.version) == ((), schema.latest_version())
     assert first.roles == second.roles == "granted"
 
 
@@ -135,13 +150,13 @@ def test_two_processes_may_apply_it_at_once(empty_database: Database) -> None:
     answers = [process.communicate(timeout=60) for process in started]
 
     assert [process.returncode for process in started] == [0, 0, 0], answers
-    assert sorted(b'"applied":[1]' in out for out, _ in answers) == [False, False, True]
+    assert sorted(b'"applied":[1,2]' in out for out, _ in answers) == [False, False, True]
 
 
 def test_threads_may_apply_it_at_once(empty_database: Database) -> None:
     outcomes = _together(*[empty_database] * 4)
 
-    assert sorted(outcome.applied for outcome in outcomes) == [(), (), (), (1,)]
+    assert sorted(outcome.applied for outcome in outcomes) == [(), (), (), EVERY]
 
 
 def test_two_databases_of_one_server_may_make_the_group_roles_at_once(bare: Bare) -> None:
@@ -216,7 +231,7 @@ def acting_as_writer(database: Database) -> str:
 def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
     with database.connect() as connection:
         connection.execute("INSERT INTO schema_migrations (version, name) VALUES (99, 'of the future')")
-        with pytest.raises(SchemaError, match=r"at version 99, newer than .* \(1\); upgrade ragledger"):
+        with pytest.raises(SchemaError, match=r"at version 99, newer than .* \(2\); upgrade ragledger"):
             schema.check(connection, "ragledger")
         with pytest.raises(SchemaError, match="upgrade ragledger"):
             schema.apply(connection, "ragledger")
@@ -225,10 +240,10 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
 
 
 def test_an_older_schema_says_to_run_init(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "latest_version", lambda: 2)
+    monkeypatch.setattr(schema, "latest_version", lambda: 3)
     with (
         database.connect() as connection,
-        pytest.raises(SchemaError, match=r"version 1, .* needs 2; run `ragledger init`"),
+        pytest.raises(SchemaError, match=r"version 2, .* needs 3; run `ragledger init`"),
     ):
         schema.check(connection, "ragledger")
 
@@ -248,7 +263,7 @@ def test_a_missing_schema_says_to_run_init(empty_database: Database) -> None:
 def test_a_failed_migration_leaves_nothing_behind(
     empty_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = (*migrations(), (2, "broken", "CREATE TABLE half (a int); SELECT 1/0"))
+    broken = (*migrations(), (3, "broken", "CREATE TABLE half (a int); SELECT 1/0"))
     monkeypatch.setattr(schema, "migrations", lambda: broken)
     with empty_database.connect() as connection, pytest.raises(SchemaError, match="DivisionByZero"):
         schema.apply(connection, "ragledger")
@@ -341,7 +356,7 @@ def test_a_schema_that_an_administrator_made_beforehand_is_used(bare: Bare) -> N
         connection.execute(f"CREATE SCHEMA ragledger AUTHORIZATION {login}")
     own = Database(psycopg.conninfo.make_conninfo(database.dsn, user=login))
 
-    assert _apply(own).applied == (1,)
+    assert _apply(own).applied == EVERY
 
 
 def test_a_user_without_rights_gets_one_clear_line(bare: Bare) -> None:

@@ -85,6 +85,76 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     "inventory": {"text": "corpus document_id source_kind", "timestamptz": "first_seen_at last_seen_at"},
     "schema_migrations": {"int4": "version", "text": "name", "timestamptz": "applied_at"},
+    "rollup_series": {
+        "uuid": "series_id",
+        "text": "project corpus surface actor_kind epoch",
+        "bool": "has_session",
+    },
+    "rollup_searches": {
+        "text": "grain project",
+        "timestamptz": "bucket first_ran_at last_ran_at",
+        "uuid": "series_id",
+        "int8": "searches ok error cancelled skipped degraded vector_available vector_unavailable untold empty found "
+        "delivered candidates candidates_known admitted admitted_known top_candidate_known top_admitted_known timed",
+        "numeric": "top_candidate_sum top_admitted_sum",
+    },
+    "rollup_latency": {
+        "text": "grain project",
+        "timestamptz": "bucket",
+        "uuid": "series_id",
+        "int4": "bin",
+        "int8": "searches",
+    },
+    "rollup_words": {
+        "text": "grain project what word",
+        "timestamptz": "bucket",
+        "uuid": "series_id",
+        "int8": "n",
+    },
+    "rollup_judged": {
+        "text": "grain project voter",
+        "timestamptz": "bucket",
+        "uuid": "series_id",
+        "int4": "k",
+        "int8": "searches judged judged_sq",
+        "numeric": "useful useful_sq useful_judged",
+    },
+    "rollup_shown": {
+        "text": "grain project",
+        "timestamptz": "bucket",
+        "uuid": "series_id",
+        "int4": "position",
+        "int8": "shown accessed",
+    },
+    "rollup_votes": {
+        "text": "grain project voter",
+        "timestamptz": "bucket",
+        "uuid": "series_id",
+        "int4": "position",
+        "int8": "accessed judged",
+        "numeric": "useful",
+    },
+    "rollup_document_days": {
+        "text": "project corpus document_id",
+        "timestamptz": "day",
+        "int8": "retrieved admitted accessed judged useful not_useful",
+        "int4": "best_rank",
+    },
+    "rollup_documents": {
+        "text": "project corpus document_id",
+        "int8": "retrieved admitted accessed judged useful not_useful",
+        "int4": "best_rank",
+    },
+    "epochs": {
+        "text": "project epoch index_version embedding_model",
+        "timestamptz": "first_seen_at last_seen_at",
+        "int8": "searches",
+        "jsonb": "weights",
+    },
+    "rollup_arrivals": {"uuid": "writer_id", "int8multirange": "landed"},
+    "rollup_dirty": {"text": "project", "timestamptz": "bucket", "uuid": "mark"},
+    "rollup_dirty_days": {"text": "project", "timestamptz": "day"},
+    "rollup_sealed": {"text": "project", "timestamptz": "bucket"},
 }
 
 # Made by `ragledger init --with-text` alone: the one column of text that there is.

@@ -10,6 +10,7 @@ import typer
 
 from ragledger.errors import RagledgerError
 
+from .collect import collect_command
 from .demo import demo_command
 from .doctor import doctor_command
 from .erase import erase_command
@@ -41,6 +42,7 @@ app.command("retain")(retain_command)
 app.command("export")(export_command)
 app.command("erase")(erase_command)
 app.command("serve")(serve_command)
+app.command("collect")(collect_command)
 app.command("verify")(verify_command)
 app.command("demo")(demo_command)
 

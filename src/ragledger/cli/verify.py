@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from ragledger.balance import WriterBalance, balances
-from ragledger.errors import ConfigError
 from ragledger.postgres.connection import translated
 
+from .progress import progress
 from .session import DsnOption, JsonOption, SchemaOption, open_target
+
+if TYPE_CHECKING:
+    from ragledger_collector.verification import Difference, Verified
 
 __all__ = ["verify_command"]
 
 _FATES = ("written", "waiting", "pending", "rejected", "refused", "unfinished")
+_SHOWN = 50
 
 
 def verify_command(
@@ -26,27 +30,56 @@ def verify_command(
     ] = False,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
-    """Prove from the table and the journal that nothing was lost or doubled. Exit 1 when it does not add up.
+    """Prove that the rollups are what the table says; with --writers, that no record was lost or doubled. Exit 1 when not.
 
+    Buckets that retention has sealed are listed and left out, and so is what waits for `ragledger collect`. Of writers:
     offered = written + waiting + pending + rejected + refused + unfinished; removed is the part of written that
     retention or erasure took.
 
-    Example: ragledger verify --writers
+    Example: ragledger verify
     """
-    if not writers:
-        raise ConfigError("say what to verify: --writers")
     with (
         open_target(dsn, schema) as target,
         target.connect(role="ragledger_collector", statement_timeout_s=600.0) as connection,
         translated(),
     ):
-        found = balances(connection, target.journal_dir)
+        if writers:
+            found = balances(connection, target.journal_dir)
+            failed = any(balance.faults for balance in found)
+        else:
+            from ragledger_collector.verification import verify
+
+            with progress("comparing", "days") as step:
+                rollups = verify(connection, step)
+            failed = bool(rollups.differing)
     if as_json:
-        typer.echo(msgspec.json.encode(found).decode())
-    else:
+        typer.echo(msgspec.json.encode(found if writers else rollups).decode())
+    elif writers:
         _show(found)
-    if any(balance.faults for balance in found):
+    else:
+        _show_rollups(rollups)
+    if failed:
         raise typer.Exit(1)
+
+
+def _show_rollups(found: Verified) -> None:
+    for project, bucket in found.sealed:
+        typer.echo(f"sealed: {project}, {bucket}")
+    if found.waiting:
+        typer.echo(f"{found.waiting:,} minute(s) wait for `ragledger collect` and were left out")
+    for difference in found.differing[:_SHOWN]:
+        typer.echo(_words(difference), err=True)
+    if (left := len(found.differing) - _SHOWN) > 0:
+        typer.echo(f"and {left:,} more; --json has all", err=True)
+    if found.differing:
+        typer.echo(f"{len(found.differing):,} row(s) differ from the table", err=True)
+    else:
+        typer.echo(f"{found.rows:,} row(s) of the rollups are what the table says")
+
+
+def _words(difference: Difference) -> str:
+    where = [difference.grain, difference.project, difference.bucket, *difference.key]
+    return f"{difference.table}: {' / '.join(filter(None, where))}: {', '.join(difference.columns)}"
 
 
 def _show(found: list[WriterBalance]) -> None:

@@ -19,15 +19,15 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 @cache
-def script(name: str) -> LiteralString:
+def script(name: str, package: str = __name__) -> LiteralString:
     """The text of `sql/<name>`: ours, shipped in the wheel, so a literal in all but type."""
-    return _literal((resources.files(__name__) / name).read_text(encoding="utf-8"))
+    return _literal((resources.files(package) / name).read_text(encoding="utf-8"))
 
 
 @cache
-def named_queries(name: str) -> dict[str, LiteralString]:
+def named_queries(name: str, package: str = __name__) -> dict[str, LiteralString]:
     """The queries of `sql/<name>.sql` by name."""
-    parts = _NAME.split(script(f"{name}.sql"))
+    parts = _NAME.split(script(f"{name}.sql", package))
     return {query: _literal(text.strip()) for query, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 

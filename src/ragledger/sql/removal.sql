@@ -16,7 +16,7 @@ SELECT count(*) FROM searches WHERE search_id < %(before)s
 
 -- name: remove_up_to
 WITH f AS (
-    DELETE FROM feedback WHERE search_id <= %(last)s RETURNING writer_id, writer_seq
+    DELETE FROM feedback WHERE search_id <= %(last)s RETURNING search_id, writer_id, writer_seq
 ), p AS (
     DELETE FROM pending_feedback WHERE search_id <= %(last)s RETURNING writer_id, writer_seq
 ), d AS (
@@ -26,12 +26,18 @@ WITH f AS (
 ), h AS (
     DELETE FROM hits WHERE search_id <= %(last)s RETURNING search_id
 ), s AS (
-    DELETE FROM searches WHERE search_id <= %(last)s RETURNING writer_id, writer_seq
+    DELETE FROM searches WHERE search_id <= %(last)s
+    RETURNING search_id, writer_id, writer_seq, project, started_at, depth
+), sealed AS (
+    -- What rollups say of these minutes stays: nobody can count them again.
+    INSERT INTO rollup_sealed (project, bucket)
+    SELECT DISTINCT project, date_trunc('minute', started_at, 'UTC') FROM s WHERE depth = 0
+    ON CONFLICT DO NOTHING
 )
 
 -- name: remove_searches
 WITH f AS (
-    DELETE FROM feedback WHERE search_id = ANY(%(ids)s) RETURNING writer_id, writer_seq
+    DELETE FROM feedback WHERE search_id = ANY(%(ids)s) RETURNING search_id, writer_id, writer_seq
 ), p AS (
     DELETE FROM pending_feedback WHERE search_id = ANY(%(ids)s) RETURNING writer_id, writer_seq
 ), d AS (
@@ -41,7 +47,7 @@ WITH f AS (
 ), h AS (
     DELETE FROM hits WHERE search_id = ANY(%(ids)s) RETURNING search_id
 ), s AS (
-    DELETE FROM searches WHERE search_id = ANY(%(ids)s) RETURNING writer_id, writer_seq
+    DELETE FROM searches WHERE search_id = ANY(%(ids)s) RETURNING search_id, writer_id, writer_seq
 )
 
 -- name: remove_votes
@@ -49,21 +55,36 @@ WITH f AS (
 WITH f AS (
     DELETE FROM feedback
     WHERE actor_kind = %(actor_kind)s AND coalesce(actor_id, '') = ANY(%(actors)s)
-    RETURNING writer_id, writer_seq
+    RETURNING search_id, writer_id, writer_seq
 ), p AS (
     DELETE FROM pending_feedback
     WHERE actor_kind = %(actor_kind)s AND coalesce(actor_id, '') = ANY(%(actors)s)
     RETURNING writer_id, writer_seq
 ), d AS (SELECT NULL::uuid AS writer_id, NULL::int8 AS writer_seq WHERE false),
-a AS (SELECT * FROM d), h AS (SELECT NULL::uuid AS search_id WHERE false), s AS (SELECT * FROM d)
+a AS (SELECT * FROM d), h AS (SELECT NULL::uuid AS search_id WHERE false),
+s AS (SELECT h.search_id, d.writer_id, d.writer_seq FROM d, h)
 
 -- name: account
 -- Rows and their numbers go in one transaction. A pending vote had no fate yet: it gets one, and is removed.
 , gone AS (
     SELECT writer_id, range_agg(int8range(writer_seq, writer_seq, '[]')) AS numbers
-    FROM (SELECT * FROM f UNION ALL SELECT * FROM p UNION ALL SELECT * FROM d UNION ALL SELECT * FROM a
-          UNION ALL SELECT * FROM s) AS rows
+    FROM (SELECT writer_id, writer_seq FROM f UNION ALL SELECT * FROM p UNION ALL SELECT * FROM d
+          UNION ALL SELECT * FROM a UNION ALL SELECT writer_id, writer_seq FROM s) AS rows
     GROUP BY writer_id
+), counted AS (
+    -- As they were before this statement. Rollups count them again, and their groups of attempts.
+    SELECT project, started_at, coalesce(attempt_of, search_id) AS first_attempt
+    FROM searches
+    WHERE depth = 0 AND search_id IN (SELECT search_id FROM f UNION ALL SELECT search_id FROM s)
+), marked AS (
+    INSERT INTO rollup_dirty (project, bucket)
+    SELECT project, date_trunc('minute', started_at, 'UTC')
+    FROM (
+        SELECT project, started_at FROM counted
+        UNION SELECT o.project, o.started_at FROM counted c JOIN searches o ON o.search_id = c.first_attempt
+        UNION SELECT o.project, o.started_at FROM counted c JOIN searches o ON o.attempt_of = c.first_attempt
+    ) AS touched
+    GROUP BY 1, 2
 ), accounted AS (
     UPDATE writers w
     SET landed = w.landed + gone.numbers, removed = w.removed + gone.numbers

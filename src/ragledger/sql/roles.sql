@@ -16,3 +16,10 @@ GRANT SELECT ON writer_fates, schema_migrations TO ragledger_reader;
 GRANT SELECT ON searches, hits, deliveries, assessments, feedback, pending_feedback, writers, rejected,
     inventory, schema_migrations, current_votes, logical_searches, writer_fates TO ragledger_collector;
 
+GRANT SELECT ON rollup_series, rollup_searches, rollup_latency, rollup_words, rollup_judged, rollup_shown, rollup_votes,
+    rollup_document_days, rollup_documents, epochs, rollup_sealed TO ragledger_reader;
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON rollup_series, rollup_searches, rollup_latency, rollup_words, rollup_judged,
+    rollup_shown, rollup_votes, rollup_document_days, rollup_documents, epochs, rollup_arrivals, rollup_dirty,
+    rollup_dirty_days TO ragledger_collector;
+GRANT SELECT ON rollup_sealed TO ragledger_collector;

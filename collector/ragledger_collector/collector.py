@@ -1,0 +1,219 @@
+"""One pass: what is new becomes dirty minutes, dirty minutes become rollups. Each step is one bounded transaction.
+
+A step reads one snapshot and writes what follows from it together with the note that it was done; killed between two
+steps, the next pass goes on there. The statements are in `sql/`; why it is right is in docs/decisions.md, 46.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg.types.multirange import Multirange
+from psycopg.types.range import Range
+
+from ragledger.errors import CollectorBusy
+from ragledger.postgres.connection import Connection
+from ragledger.sql import named_queries
+
+__all__ = ["Collector", "Passed"]
+
+NUMBERS = 20_000
+"""Arrived records looked at in one transaction."""
+MINUTES = 240
+"""Minutes of a project computed in one transaction."""
+
+_TABLES = ("searches", "latency", "words", "shown", "votes", "judged")
+_GRAINS = (("hour", "minute", "1 hour"), ("day", "hour", "24 hours"))
+_FIRST = datetime(1, 1, 1, tzinfo=timezone.utc)
+_SETTINGS = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+# Every join here is by index from few rows; the planner cannot know how few, nor how large a table is that grew since.
+_BY_INDEX = """
+SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+    set_config('enable_seqscan', 'off', true)
+"""
+
+Due = dict[str, Any]
+Step = Callable[[int], None]
+
+
+class Passed(msgspec.Struct, frozen=True):
+    """What a pass did."""
+
+    records: int = 0
+    minutes: int = 0
+    sealed: int = 0
+    days: int = 0
+
+
+class Collector:
+    """The rollup job on one connection."""
+
+    def __init__(self, connection: Connection, *, numbers: int = NUMBERS, minutes: int = MINUTES) -> None:
+        self._connection = connection
+        self._numbers = numbers
+        self._minutes = minutes
+
+    def lock(self) -> None:
+        """Becomes the one runner of this schema, for as long as the session lives.
+
+        Raises:
+            CollectorBusy: another session is.
+        """
+        if not self._value(_arrivals("lock")):
+            raise CollectorBusy
+
+    def run(self, *, documents: bool = True, step: Step = lambda _: None) -> Passed:
+        """Everything that had arrived when the pass began; `step` hears of records and minutes as they are done."""
+        records = 0
+        for count in self._look_at_arrivals():
+            records += count
+            step(count)
+        minutes = sealed = 0
+        for computed, skipped in self._compute_minutes():
+            minutes, sealed = minutes + computed, sealed + skipped
+            step(computed + skipped)
+        days = 0
+        if documents:
+            for _ in self._count_documents():
+                days += 1
+                step(1)
+        return Passed(records=records, minutes=minutes, sealed=sealed, days=days)
+
+    def _look_at_arrivals(self) -> Iterator[int]:
+        behind: list[Any] = self._connection.execute(_arrivals("behind")).fetchall()
+        for part in _parts(behind, self._numbers):
+            given = {
+                "writers": [writer for writer, _ in part],
+                "numbers": [_text(ranges) for _, ranges in part],
+            }
+            with self._step():
+                self._connection.execute(_arrivals("mark") + "\n" + _arrivals("touched"), given)
+                self._connection.execute(_arrivals("looked_at"), given)
+            yield sum(_size(ranges) for _, ranges in part)
+
+    def _compute_minutes(self) -> Iterator[tuple[int, int]]:
+        while True:
+            with self._step():
+                batch: list[Any] = self._connection.execute(
+                    _arrivals("batch"), {"limit": self._minutes}
+                ).fetchall()
+                if not batch:
+                    return
+                open_ones = [bucket for _, bucket, sealed in batch if not sealed]
+                if open_ones:
+                    self._recompute(batch[0][0], open_ones)
+                self._connection.execute(_arrivals("done"), _due(batch[0][0], [row[1] for row in batch]))
+            yield len(open_ones), len(batch) - len(open_ones)
+
+    def _recompute(self, project: str, minutes: Sequence[datetime]) -> None:
+        due = _due(project, minutes)
+        days = _due(project, _starting(minutes, hour=0, minute=0))
+        epochs = set(self._connection.execute(_sums("epochs_of"), days))
+        self._minute(due)
+        for grain, finer, length in _GRAINS:
+            coarse = days if grain == "day" else _due(project, _starting(minutes, minute=0))
+            for table in _TABLES:
+                self._clear(table, grain, coarse)
+                self._connection.execute(
+                    _sums(f"sum_{table}"), {**coarse, "grain": grain, "finer": finer, "length": length}
+                )
+        epochs |= set(self._connection.execute(_sums("epochs_of"), days))
+        touched = {"project": project, "epochs": [epoch for (epoch,) in epochs]}
+        self._connection.execute(_sums("clear_epochs"), touched)
+        self._connection.execute(_sums("epochs"), touched)
+        self._connection.execute(_arrivals("mark_days"), due)
+
+    def _minute(self, due: Due) -> None:
+        for table in _TABLES:
+            self._clear(table, "minute", due)
+        self._connection.execute(named_queries("minutes", "ragledger_collector.sql")["minute"], due)
+
+    def _clear(self, table: str, grain: str, due: Due) -> None:
+        self._connection.execute(_sums(f"clear_{table}"), {**due, "grain": grain})
+
+    def _count_documents(self) -> Iterator[None]:
+        queries = named_queries("documents", "ragledger_collector.sql")
+        last: dict[str, Any] = {"project": "", "day": _FIRST}
+        while True:
+            with self._step(by_index=False):
+                row: Any = self._connection.execute(queries["next_day"], last).fetchone()
+                if row is None:
+                    return
+                last = {"project": row[0], "day": row[1]}
+                if not row[2]:
+                    self._count_day(last)
+                self._connection.execute(queries["done"], last)
+            yield
+
+    def _count_day(self, of: dict[str, Any]) -> None:
+        queries = named_queries("documents", "ragledger_collector.sql")
+        touched: set[Any] = set(self._connection.execute(queries["documents_of"], of))
+        self._connection.execute(queries["clear_day"], of)
+        self._connection.execute(queries["day"], of)
+        touched |= set(self._connection.execute(queries["documents_of"], of))
+        documents = {"corpora": [corpus for corpus, _ in touched], "documents": [name for _, name in touched]}
+        self._connection.execute(queries["clear_totals"], {**of, **documents})
+        self._connection.execute(queries["totals"], {**of, **documents})
+
+    @contextmanager
+    def _step(self, *, by_index: bool = True) -> Iterator[None]:
+        with self._connection.transaction():
+            self._connection.execute(_SETTINGS)
+            if by_index:
+                self._connection.execute(_BY_INDEX)
+            yield
+
+    def _value(self, query: Any) -> Any:
+        row = self._connection.execute(query).fetchone()
+        return row[0] if row else None
+
+
+def _arrivals(name: str) -> Any:
+    return named_queries("arrivals", "ragledger_collector.sql")[name]
+
+
+def _sums(name: str) -> Any:
+    return named_queries("sums", "ragledger_collector.sql")[name]
+
+
+def _parts(behind: Sequence[tuple[UUID, Multirange[int]]], most: int) -> Iterator[list[tuple[UUID, Any]]]:
+    """Numbers of writers, at most so many together."""
+    part: list[tuple[UUID, list[Range[int]]]] = []
+    room = most
+    for writer, numbers in behind:
+        for one in numbers:
+            first, past = one.lower or 0, one.upper or 0
+            while first < past:
+                last = min(past, first + room)
+                if not part or part[-1][0] != writer:
+                    part.append((writer, []))
+                part[-1][1].append(Range(first, last, "[)"))
+                room -= last - first
+                first = last
+                if not room:
+                    yield part
+                    part, room = [], most
+    if part:
+        yield part
+
+
+def _size(ranges: Sequence[Range[int]]) -> int:
+    return sum((one.upper or 0) - (one.lower or 0) for one in ranges)
+
+
+def _text(ranges: Sequence[Range[int]]) -> str:
+    return "{" + ",".join(f"[{one.lower},{one.upper})" for one in ranges) + "}"
+
+
+def _due(project: str, buckets: Sequence[datetime]) -> Due:
+    return {"project": project, "buckets": list(buckets)}
+
+
+def _starting(minutes: Sequence[datetime], **at: int) -> list[datetime]:
+    """The hours or days that hold these minutes, each once."""
+    return sorted({minute.astimezone(timezone.utc).replace(**at) for minute in minutes})  # type: ignore[arg-type]

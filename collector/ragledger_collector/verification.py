@@ -1,0 +1,223 @@
+"""Promise P11 as a check: rollups against the raw rows, cell by cell, in one snapshot."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import datetime, timezone
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from ragledger.measures.rollup import Cells, Counted, Key, cells_of, day_of
+from ragledger.postgres.connection import Connection, by_name, reading
+from ragledger.sql import named_queries
+
+from .raw import Attempts, Row, hits_of, logical
+
+__all__ = ["Difference", "Verified", "verify"]
+
+_OWN_KEY: dict[str, tuple[str, ...]] = {
+    "rollup_searches": (),
+    "rollup_latency": ("bin",),
+    "rollup_words": ("what", "word"),
+    "rollup_shown": ("position",),
+    "rollup_votes": ("position", "voter"),
+    "rollup_judged": ("voter", "k"),
+}
+_SERIES = ("corpus", "surface", "has_session", "actor_kind", "epoch")
+_DOCUMENT = ("corpus", "document_id")
+_MISSING, _UNEXPECTED = "(missing)", "(unexpected)"
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A row of a rollup that is not what the table says, and in which columns."""
+
+    table: str
+    grain: str
+    project: str
+    bucket: str
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """What was compared, what differs, and what could not be compared."""
+
+    rows: int
+    differing: tuple[Difference, ...]
+    sealed: tuple[tuple[str, str], ...]
+    waiting: int
+
+
+def verify(connection: Connection, step: Callable[[int], None] = lambda _: None) -> Verified:
+    """Compares every row of every rollup with what the raw rows say; `step` hears of each day of a project.
+
+    A bucket is left out when retention has sealed a minute of it, or while it waits for the collector.
+    """
+    with reading(connection):
+        return _Check(connection).run(step)
+
+
+class _Check:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._differing: list[Difference] = []
+        self._rows = 0
+        self._epochs: dict[tuple[str, str], Row] = {}
+        self._latest: dict[tuple[str, str], tuple[datetime, UUID]] = {}
+        self._loose: set[tuple[str, str]] = set()  # epochs that nobody can compare
+        self._totals: Cells = {}
+
+    def run(self, step: Callable[[int], None]) -> Verified:
+        sealed, waiting = self._pairs("sealed"), self._pairs("dirty") | self._not_looked_at()
+        excluded = sealed | waiting
+        self._excluded = {("minute", project, bucket) for project, bucket in excluded}
+        self._excluded |= {("hour", project, bucket.replace(minute=0)) for project, bucket in excluded}
+        self._excluded |= {("day", project, day_of(bucket)) for project, bucket in excluded}
+        self._no_documents = {(project, day_of(bucket)) for project, bucket in excluded}
+        self._no_documents |= self._pairs("dirty_days")
+        attempts: Attempts = {}
+        for row in self._all("attempts"):
+            own = (row["started_at"], row["search_id"])
+            attempts[row["attempt_of"]] = max(attempts.get(row["attempt_of"], own), own)
+        for row in self._all("days"):
+            self._day({"project": row["project"], "day": row["day"]}, attempts)
+            step(1)
+        self._compare(
+            self._totals, _cells("rollup_documents", ("project", *_DOCUMENT), self._all("rollup_documents"))
+        )
+        self._compare_epochs()
+        said = sorted((project, bucket.isoformat()) for project, bucket in sealed)
+        return Verified(self._rows, tuple(self._differing), tuple(said), len(waiting))
+
+    def _day(self, of: Row, attempts: Attempts) -> None:
+        expected = cells_of(self._searches(of, attempts))
+        found: Cells = {}
+        for table, own in _OWN_KEY.items():
+            key = ("grain", "project", "bucket", *_SERIES, *own)
+            found |= _cells(table, key, self._all(table, of))
+        found |= _cells(
+            "rollup_document_days",
+            ("grain", "project", "bucket", *_DOCUMENT),
+            self._all("rollup_document_days", of),
+        )
+        self._note_epochs(expected, found)
+        documents = found if (of["project"], _utc(of["day"])) in self._no_documents else expected
+        for key, cell in documents.items():
+            if key[0] == "rollup_document_days":
+                _add_total(self._totals.setdefault(("rollup_documents", key[2], *key[4:]), {}), cell)
+        self._compare(
+            *(
+                {key: cell for key, cell in cells.items() if not self._left_out(key)}
+                for cells in (expected, found)
+            )
+        )
+
+    def _searches(self, of: Row, attempts: Attempts) -> list[Counted]:
+        parts: dict[str, dict[UUID, list[Row]]] = {}
+        for name in ("hits", "deliveries", "feedback"):
+            parts[name] = defaultdict(list)
+            for row in self._all(name, of):
+                parts[name][row["search_id"]].append(row)
+        searches = []
+        for search_id, row in logical(self._all("searches", of), attempts):
+            self._note_search(search_id, row)
+            searches.append(hits_of(row, *(parts[name][search_id] for name in parts)))
+        return searches
+
+    def _note_search(self, search_id: UUID, row: Row) -> None:
+        if row["status"] == "skipped":
+            return
+        of, own = (row["project"], row["epoch"]), (row["started_at"], search_id)
+        epoch = self._epochs.setdefault(of, {"first_seen_at": own[0], "last_seen_at": own[0], "searches": 0})
+        epoch["searches"] += 1
+        epoch["first_seen_at"] = min(epoch["first_seen_at"], own[0])
+        epoch["last_seen_at"] = max(epoch["last_seen_at"], own[0])
+        if own >= self._latest.get(of, own):
+            self._latest[of] = own
+            epoch |= {name: row[name] for name in ("weights", "index_version", "embedding_model")}
+
+    def _note_epochs(self, expected: Cells, found: Cells) -> None:
+        for key in (*expected, *found):
+            if key[0] == "rollup_searches" and key[1] == "day" and self._left_out(key):
+                self._loose.add((key[2], key[8]))
+
+    def _left_out(self, key: Key) -> bool:
+        if key[0] == "rollup_document_days":
+            return (key[2], _utc(key[3])) in self._no_documents
+        return (key[1], key[2], _utc(key[3])) in self._excluded
+
+    def _compare(self, expected: Cells, found: Cells) -> None:
+        self._rows += len(expected)
+        for key in expected.keys() | found.keys():
+            if key not in found:
+                self._differ(key, (_MISSING,))
+            elif key not in expected:
+                self._differ(key, (_UNEXPECTED,))
+            elif columns := tuple(
+                column for column, value in expected[key].items() if found[key][column] != value
+            ):
+                self._differ(key, columns)
+
+    def _compare_epochs(self) -> None:
+        found = _cells("epochs", ("project", "epoch"), self._all("epochs"))
+        expected: Cells = {("epochs", *of): cell for of, cell in self._epochs.items()}
+        self._compare(
+            *(
+                {key: cell for key, cell in cells.items() if key[1:] not in self._loose}
+                for cells in (expected, found)
+            )
+        )
+
+    def _differ(self, key: Key, columns: tuple[str, ...]) -> None:
+        table, *rest = key
+        grain, project, bucket, own = "", rest[0], "", rest[1:]
+        if table in _OWN_KEY or table == "rollup_document_days":
+            grain, project, bucket, own = rest[0], rest[1], _utc(rest[2]).isoformat(), rest[3:]
+        self._differing.append(Difference(table, grain, str(project), bucket, tuple(map(str, own)), columns))
+
+    def _not_looked_at(self) -> set[tuple[str, datetime]]:
+        arrivals = named_queries("arrivals", "ragledger_collector.sql")
+        behind: list[Any] = self._connection.execute(arrivals["behind"]).fetchall()
+        numbers = [
+            "{" + ",".join(f"[{one.lower},{one.upper})" for one in ranges) + "}" for _, ranges in behind
+        ]
+        of = {"writers": [writer for writer, _ in behind], "numbers": numbers}
+        rows: Iterable[Any] = self._connection.execute(arrivals["touched"], of)
+        return {(project, _utc(bucket)) for project, bucket in rows}
+
+    def _pairs(self, query: str) -> set[tuple[str, datetime]]:
+        rows: Iterable[Any] = self._connection.execute(_query(query))
+        return {(project, _utc(bucket)) for project, bucket in rows}
+
+    def _all(self, query: str, of: Row | None = None) -> Iterable[Row]:
+        return by_name(self._connection.execute(_query(query), of))
+
+
+def _query(name: str) -> Any:
+    return named_queries("verify", "ragledger_collector.sql")[name]
+
+
+def _cells(table: str, key: tuple[str, ...], rows: Iterable[Row]) -> Cells:
+    """Rows by key. A series of another project is nobody's: it makes the key another one."""
+    cells: Cells = {}
+    for row in rows:
+        of = tuple(row[name] for name in key)
+        if row.get("of_project", row["project"]) != row["project"]:
+            of = (*of, row["of_project"])
+        key_of_row: Key = (table, *of)
+        cells[key_of_row] = row
+    return cells
+
+
+def _add_total(total: Row, cell: Row) -> None:
+    for column in ("retrieved", "admitted", "accessed", "judged", "useful", "not_useful"):
+        total[column] = total.get(column, 0) + cell[column]
+    ranks = [rank for rank in (total.get("best_rank"), cell["best_rank"]) if rank is not None]
+    total["best_rank"] = min(ranks, default=None)
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(timezone.utc)

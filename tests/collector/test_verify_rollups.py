@@ -1,0 +1,147 @@
+"""`ragledger verify`: every cell counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from collector_world import ROLLUPS, arrive, collect, verified
+from fix_pg import Database
+from measures.table_rows import START, TableRows, hit
+from typer.testing import CliRunner
+
+from ragledger.cli.app import app
+
+pytestmark = pytest.mark.pg
+
+_UNTRUE = {
+    "int8": "{0} + 1",
+    "int4": "coalesce({0}, 0) + 50",
+    "numeric": "{0} + 0.000000000001",
+    "timestamptz": "coalesce({0}, now()) - interval '1 day'",
+    "bool": "NOT {0}",
+    "jsonb": "'{{}}'",
+    "text": "coalesce({0}, '') || 'x'",
+    "uuid": "gen_random_uuid()",
+}
+
+
+@pytest.fixture
+def filled(database: Database) -> Database:
+    rows = TableRows()
+    first = rows.search(
+        hit(), hit("b", document_id="d2", source_kind="page"), top_candidate_score=0.7, top_admitted_score=0.5
+    )
+    rows.vote(first, 1, "relevant")
+    rows.opened(first, 1)
+    rows.search(status="skipped", skip_reason="no_goal", started_at=START)
+    rows.search(degraded=True, degraded_reason="retry", started_at=START + timedelta(hours=2), session_id="s")
+    with database.connect() as connection:
+        arrive(connection, rows)
+    collect(database)
+    assert verified(database).differing == ()
+    return database
+
+
+def columns(database: Database, table: str) -> list[tuple[str, str]]:
+    return database.rows(  # type: ignore[return-value]
+        "SELECT column_name::text, udt_name::text FROM information_schema.columns"
+        " WHERE table_schema = 'ragledger' AND table_name = %s ORDER BY ordinal_position",
+        table,
+    )
+
+
+@pytest.mark.parametrize("table", [*ROLLUPS, "rollup_series"])
+def test_p11_one_wrong_cell_in_any_column_is_named(filled: Database, table: str) -> None:
+    keys = {name for (name,) in filled.rows(
+        "SELECT a.attname::text FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey)"
+        " WHERE i.indisprimary AND i.indrelid = %s::regclass", table
+    )}  # fmt: skip
+    for column, kind in columns(filled, table):
+        untrue = (
+            "'minute'" if column == "grain" and table == "rollup_searches" else _UNTRUE[kind].format(column)
+        )
+        if table == "rollup_words" and column == "what":
+            untrue = "CASE what WHEN 'skip_reason' THEN 'source_kind' ELSE 'skip_reason' END"
+        where = "grain = 'day'" if "grain" in {name for name, _ in columns(filled, table)} else "true"
+        with filled.connect() as connection:
+            connection.execute(f"CREATE TABLE kept AS SELECT * FROM {table}")
+            changed = connection.execute(
+                f"UPDATE {table} SET {column} = {untrue} WHERE ctid = (SELECT ctid FROM {table} WHERE {where} LIMIT 1)"
+            )
+            assert changed.rowcount == 1
+            found = verified(filled).differing
+            connection.execute(f"TRUNCATE {table}")
+            connection.execute(f"INSERT INTO {table} SELECT * FROM kept")
+            connection.execute("DROP TABLE kept")
+        named = {name for one in found for name in one.columns}
+        if column in keys or table == "rollup_series":
+            assert named & {"(missing)", "(unexpected)"}, column
+        else:
+            assert {(one.table, one.columns) for one in found} >= {(table, (column,))}, column
+            assert len(found) == 1, column
+    assert verified(filled).differing == ()
+
+
+@pytest.mark.parametrize("table", ROLLUPS)
+def test_p11_a_row_too_few_is_missing(filled: Database, table: str) -> None:
+    with filled.connect() as connection:
+        connection.execute(f"DELETE FROM {table}")
+    assert {one.columns for one in verified(filled).differing if one.table == table} == {("(missing)",)}
+
+
+@pytest.fixture
+def run(filled: Database) -> Callable[..., Any]:
+    return lambda *arguments: CliRunner().invoke(app, [*arguments, "--dsn", filled.dsn])
+
+
+def test_the_command_says_what_differs_and_leaves_with_1(filled: Database, run: Callable[..., Any]) -> None:
+    good = run("verify")
+    assert (good.exit_code, good.stderr) == (0, "")
+    assert good.stdout.endswith("row(s) of the rollups are what the table says\n")
+    with filled.connect() as connection:
+        connection.execute("UPDATE rollup_shown SET shown = 9 WHERE grain = 'hour' AND position = 1")
+    bad = run("verify")
+    assert bad.exit_code == 1
+    assert "rollup_shown: hour / default / 2026-03-01T09:00:00+00:00 / " in bad.stderr
+    assert bad.stderr.endswith(": shown\n1 row(s) differ from the table\n")
+    (difference,) = json.loads(run("verify", "--json").stdout)["differing"]
+    assert (difference["table"], difference["grain"], difference["columns"]) == (
+        "rollup_shown",
+        "hour",
+        ["shown"],
+    )
+
+
+def test_what_waits_is_said_and_left_out(filled: Database, run: Callable[..., Any]) -> None:
+    rows = TableRows()
+    rows.search(hit(), started_at=START + timedelta(days=3))
+    rows.rows["searches"][0] |= {
+        "search_id": "00000000-0000-0000-0000-0000000fffff",
+        "root_id": "00000000-0000-0000-0000-0000000fffff",
+        "writer_seq": 500,
+    }
+    rows.rows["hits"][0]["search_id"] = "00000000-0000-0000-0000-0000000fffff"
+    with filled.connect() as connection:
+        arrive(connection, rows)
+    found = run("verify")
+    assert (found.exit_code, found.stdout.splitlines()[0]) == (
+        0,
+        "1 minute(s) wait for `ragledger collect` and were left out",
+    )
+    done = run("collect", "--once", "--json")
+    assert json.loads(done.stdout) == {"records": 1, "minutes": 1, "sealed": 0, "days": 1}
+    assert "wait" not in run("verify").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--once", "--every", "15s"], ["--every", "soon"], ["--every", "0s"], ["--every", "nan"]],
+)
+def test_how_to_collect_must_be_said(run: Callable[..., Any], arguments: list[str]) -> None:
+    from ragledger.errors import ConfigError
+
+    assert isinstance(run("collect", *arguments).exception, ConfigError)
