@@ -46,16 +46,16 @@ def _telling(name: str, original: Any) -> Any:
     if name.startswith("a"):  # a decorator may hide what is a coroutine
 
         @functools.wraps(original)
-        async def amethod(self: Any, documents: Any, *args: Any, **kwargs: Any) -> Any:
-            with _narrated(self, documents):
-                return await original(self, documents, *args, **kwargs)
+        async def amethod(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with _narrated(self, args[0] if args else kwargs.get("documents")):
+                return await original(self, *args, **kwargs)
 
         return amethod
 
     @functools.wraps(original)
-    def method(self: Any, documents: Any, *args: Any, **kwargs: Any) -> Any:
-        with _narrated(self, documents):
-            return original(self, documents, *args, **kwargs)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _narrated(self, args[0] if args else kwargs.get("documents")):
+            return original(self, *args, **kwargs)
 
     return method
 

@@ -27,6 +27,7 @@ from .search import Search, Searches
 __all__ = ["Hooks", "hooks"]
 
 _ROLE = "_ragledger_role"
+_OF_QUESTIONS = "_query_embedding"  # what else is embedded is a text, to index or to compare it
 
 
 class _Handler(BaseSpanHandler[BaseSpan]):
@@ -127,7 +128,7 @@ class _Closer(_Handler):
             if id_ in found.searches.open:
                 found.searches.exit(id_, result)
                 found.settle()
-            elif "_embedding" in id_ and isinstance(instance, BaseEmbedding):
+            elif _OF_QUESTIONS in id_ and isinstance(instance, BaseEmbedding):
                 found.searches.embedding_exited()
         except Exception as fault:  # noqa: BLE001  the dispatcher would swallow it without a word
             found.searches.guard.take("llama_index.exit", fault)
@@ -148,7 +149,7 @@ class _Closer(_Handler):
             with found.searches.guard("llama_index.exit"):
                 found.searches.drop(id_, err if err is not None else RuntimeError())
                 found.settle()
-        elif "_embedding" in id_ and isinstance(instance, BaseEmbedding) and isinstance(err, Exception):
+        elif _OF_QUESTIONS in id_ and isinstance(instance, BaseEmbedding) and isinstance(err, Exception):
             with found.searches.guard("llama_index.exit"):
                 found.searches.embedding_dropped()
 

@@ -14,6 +14,7 @@ from ragledger.extraction import UNREAD, Reading
 from ragledger.guard import Guard
 from ragledger.model import Candidate, Returned
 from ragledger.observation import Observation, Opening, open_observation
+from ragledger.texts import MOST_TEXTS
 from ragledger.weights import UNREADABLE
 
 from . import extract, nesting, weights
@@ -196,7 +197,8 @@ class Searches:
             return
         search = self._of.get(observation)
         if search is None:
-            observation.dense = True
+            if observation.dense is False:
+                observation.dense = None  # that it was searched by is for others to say
             return
         if search.reading.dense is None:
             search.dense_answered = True  # whatever it is that was searched, there was a vector to search by
@@ -274,8 +276,14 @@ def tell_texts(observation: Observation, query: Any, result: Any) -> None:
         found = getattr(result, "nodes", result)  # of a store that is asked directly
         items = found if isinstance(found, (list, tuple)) else ()
         nodes: list[Any] = [getattr(item, "node", item) for item in items]
-        texts = [node.get_content() for node in nodes]
         observation.tell(
             query=asked if isinstance(asked, str) else None,
-            chunks=[text if isinstance(text, str) else None for text in texts],
+            chunks=[_text_of(node, observation) for node in nodes[:MOST_TEXTS]],
         )
+
+
+def _text_of(node: Any, observation: Observation) -> str | None:
+    text = None  # a node whose text cannot be had costs the others nothing
+    with observation.ledger.guard("llama_index.text"):
+        text = node.get_content()
+    return text if isinstance(text, str) else None

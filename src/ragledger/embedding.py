@@ -21,14 +21,15 @@ _CALLS = frozenset(
 _MOST = 32
 
 
-def embedding_failed(exc: BaseException) -> bool:
+def embedding_failed(exc: BaseException, handled: BaseException | None = None) -> bool:
     """Whether it came out of a call that embeds the query, also where it was raised because of one that did.
 
     Of two errors the earlier one counts if it was caught on the way to the later one: a search that runs while
-    somebody handles the failure of another has nothing to do with that.
+    somebody handles the failure of another has nothing to do with that. `handled` is that other failure, where a search
+    that is opened and fails in one and the same function cannot tell it by where it was caught.
     """
     waiting: list[BaseException] = [exc]
-    seen: set[int] = set()
+    seen = {id(handled)}
     while waiting and len(seen) < _MOST:
         error = waiting.pop()
         if id(error) in seen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -10,7 +11,11 @@ from .bounded import forget_oldest
 if TYPE_CHECKING:
     from .model import Votable
 
-__all__ = ["KnownSearches"]
+__all__ = ["FoundSearches", "KnownSearches"]
+
+_FOUND_FOR_S = 60.0
+_MOST_FOUND = 2048
+_MOST_HITS = 100
 
 
 class KnownSearches:
@@ -29,3 +34,22 @@ class KnownSearches:
     def hits_of(self, search_id: UUID) -> Votable | None:
         """None when the search is not known, or forgotten."""
         return self._hits.get(search_id.int)
+
+
+class FoundSearches:
+    """Hits of other processes' searches as the table had them a moment ago: not for long, because of erasure. Bounded."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[float, Votable]] = {}
+
+    def remember(self, search_id: UUID, hits: Votable) -> None:
+        """Keeps them for a minute, unless they are very many."""
+        if len(hits) <= _MOST_HITS:
+            self._found[search_id.int] = time.monotonic() + _FOUND_FOR_S, hits
+            if len(self._found) > _MOST_FOUND:
+                forget_oldest(self._found)
+
+    def hits_of(self, search_id: UUID) -> Votable | None:
+        """None when it was not found within the last minute."""
+        until, hits = self._found.get(search_id.int, (0.0, ()))
+        return hits if time.monotonic() < until else None

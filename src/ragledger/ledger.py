@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -13,7 +14,7 @@ from uuid import UUID
 from . import feedback, sanitise
 from .errors import DatabaseUnavailable, MalformedReference, UnknownSearch
 from .ids import fingerprint, new_id, normalised
-from .known import KnownSearches
+from .known import FoundSearches
 from .model import AssessmentRecord, Candidate, DeliveryRecord, FeedbackRecord, Receipt, Record
 from .observation import NULL, NullObservation, Observation, Opening
 from .privacy import Privacy
@@ -49,9 +50,7 @@ class Ledger:
         self.query_keys = settings.query_keys
         self.content_keys = settings.content_keys
         self._parts = parts
-        self._found = (
-            KnownSearches()
-        )  # of other processes: apart, so that votes for those do not push ours out
+        self._found = FoundSearches()
         self._key = parts.key
         self._finalizer = weakref.finalize(self, parts.close, settings.exit_drain_s)
         register(self)
@@ -282,17 +281,19 @@ class Ledger:
         self, opening: Opening, query: str | None = None
     ) -> Iterator[Observation | NullObservation]:
         observation: Observation | NullObservation = NULL
+        handled = sys.exc_info()[1]
         try:
             observation = self.recorder.open(opening)
             if query is not None and isinstance(observation, Observation):
                 observation.told = Told(query)
             yield observation
         except BaseException as exc:
-            observation.fail(exc)
+            observation.fail(exc, handled)
             raise
         else:
             observation.finish()
         finally:
+            handled = None  # its traceback leads back here
             observation.abandon()
 
     def _declared(self, weights: Mapping[str, Any] | None) -> Any:
@@ -332,8 +333,8 @@ class Ledger:
     def _checked_rank(self, reference: feedback.Reference) -> int | None:
         """The hit's rank; None when it cannot be checked now and may still turn out right."""
         search_id = reference.search_id
-        for searches in (self.recorder.known, self._found):
-            if (hits := searches.hits_of(search_id)) is not None:
+        for hits_of in (self.recorder.known.hits_of, self._found.hits_of):
+            if (hits := hits_of(search_id)) is not None:
                 return feedback.rank_in(hits, reference)
         now = datetime.fromtimestamp(self._now_us() / 1e6, tz=timezone.utc)
         may_wait = feedback.may_be_ours(search_id, now)
@@ -342,9 +343,7 @@ class Ledger:
             if lookup is None:
                 raise DatabaseUnavailable("there is nobody to ask")
             if (hits := lookup.find(search_id)) is not None:
-                self._found.remember(
-                    search_id, hits
-                )  # rows never change, and one search often has several votes
+                self._found.remember(search_id, hits)  # one search often has several votes
                 return feedback.rank_in(hits, reference)
             deadline_h = self.settings.vote_deadline_h
             may_wait = feedback.may_still_arrive(search_id, now, deadline_h)

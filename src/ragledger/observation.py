@@ -279,12 +279,16 @@ class Observation:
         """The search came back. `returned` is what its caller gets; None when `candidates` said it all."""
         return self._close("ok", returned, None)
 
-    def fail(self, exc: BaseException) -> Receipt:
-        """The search raised, or was cancelled."""
-        return self._close("error", (), exc)
+    def fail(self, exc: BaseException, handled: BaseException | None = None) -> Receipt:
+        """The search raised, or was cancelled. `handled`: what its caller was handling already when it began."""
+        return self._close("error", (), exc, handled)
 
     def _close(
-        self, status: Status, returned: Iterable[Candidate] | Returned | None, exc: BaseException | None
+        self,
+        status: Status,
+        returned: Iterable[Candidate] | Returned | None,
+        exc: BaseException | None,
+        handled: BaseException | None = None,
     ) -> Receipt:
         if not self.closed:
             self.closed = True
@@ -295,16 +299,16 @@ class Observation:
                 if self._token is not None:
                     self.leave()
             if self.parent is not None or exc is not None or self.dense is not None:
-                self._say_dense(exc)
+                self._say_dense(exc, handled)
             self._recorder.close(self, status, returned, exc)
             self.opening, self.fusion = _ENDED, None  # who keeps this one keeps no query
         return self.receipt
 
-    def _say_dense(self, exc: BaseException | None) -> None:
+    def _say_dense(self, exc: BaseException | None, handled: BaseException | None) -> None:
         """Fills in what nobody said, and hands it up: dense retrieval answered around where it did so in here."""
         with self._recorder.guard("row"):
             if self.vector_available is None:
-                failed = self.dense is None and isinstance(exc, Exception) and embedding_failed(exc)
+                failed = self.dense is None and isinstance(exc, Exception) and embedding_failed(exc, handled)
                 self.vector_available = False if failed else self.dense
             if self.parent is not None and type(self.vector_available) is bool:
                 self.parent.dense = self.parent.dense or self.vector_available
@@ -348,7 +352,7 @@ class NullObservation:
         """Gives the receipt of nothing."""
         return self.receipt
 
-    def fail(self, exc: BaseException) -> Receipt:
+    def fail(self, exc: BaseException, handled: BaseException | None = None) -> Receipt:
         """Gives the receipt of nothing."""
         return self.receipt
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -223,6 +224,21 @@ def test_a_search_that_was_found_is_not_asked_for_again_and_another_answer_is(wo
     assert [vote.checked for vote in world.sink.votes] == [False, False, True, True]
     with pytest.raises(HitNotReturned):
         world.ledger.vote(search_id, rank=2, outcome="relevant")
+
+
+def test_what_was_found_is_believed_for_a_minute(world: World, monkeypatch: pytest.MonkeyPatch):
+    """Retention and erasure remove searches; and a search of very many hits is asked for each time."""
+    search_id, wide = id_at(NOW), id_at(NOW - timedelta(minutes=1))
+    world.ledger._parts.lookup = table = Table(HIT)
+    world.ledger.vote(search_id, rank=3, outcome="relevant")
+    later = time.monotonic() + 61
+    monkeypatch.setattr("ragledger.known.time.monotonic", lambda: later)
+    table.answer = NO_SEARCH
+    assert world.ledger.vote(search_id, rank=3, outcome="relevant").status == "pending"
+    table.answer = tuple([(rank, None) for rank in range(1, 200)])
+    for _ in range(2):
+        world.ledger.vote(wide, rank=3, outcome="relevant")
+    assert table.asked == [search_id, search_id, wide, wide]
 
 
 @pytest.mark.parametrize(("made", "status"), [(FRESH, "pending"), (OLD, "pending"), (None, None)])

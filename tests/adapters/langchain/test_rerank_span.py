@@ -196,3 +196,16 @@ def test_p3_signatures_stay_and_uninstalling_puts_the_class_back(ledger: MemoryL
     assert len(_named(spans, "rerank")) == 1
     wrap.uninstall()
     assert dict(vars(Mine)) == before
+
+
+def test_p3_a_wrapped_method_keeps_its_own_parameter_names(ledger: MemoryLedger) -> None:
+    class Renaming(BaseDocumentCompressor):
+        top_n: int = 1
+
+        def compress_documents(self, docs: Any, query: str, callbacks: Any = None) -> Any:  # type: ignore[override]
+            return docs[: self.top_n]
+
+    Renaming.__module__ = "langchain_some.rerank"
+    Renaming.__name__ = "RenamingReranker"
+    observe(_over(reranker := Renaming()), ledger).invoke("q")
+    assert reranker.compress_documents(docs=[1, 2], query="q") == [1]  # type: ignore[call-arg]

@@ -94,3 +94,21 @@ def test_llama_index_store_asked_directly_hands_over_texts() -> None:
         ids_only.add([TextNode(id_="a", text="a text", embedding=[1.0, 0.0])])
         ids_only.query(VectorStoreQuery(query_embedding=[1.0, 0.0], query_str="ids", similarity_top_k=1))
     assert texts(ledger) == [[(0, "asked"), (1, "a text")], [(0, "fail")], [(0, "ids")]]
+
+
+class Unreadable(TextNode):
+    def get_content(self, metadata_mode: Any = None) -> str:
+        raise LookupError
+
+
+def test_a_node_whose_text_cannot_be_had_costs_the_others_nothing() -> None:
+    class Listed(LlamaRetriever):
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            return [
+                NodeWithScore(node=kind(id_=kind.__name__, text="text")) for kind in (Unreadable, TextNode)
+            ]
+
+    with memory_ledger(store_text=True, strict=False) as ledger:
+        Listed(callback_manager=CallbackManager([LedgerCallbackHandler(ledger)])).retrieve("asked")
+        assert ledger.guard.faults == {"llama_index.text": 1}
+    assert texts(ledger) == [[(0, "asked"), (2, "text")]]

@@ -202,3 +202,25 @@ def test_p8_without_any_vector_it_is_unknown(ledger: MemoryLedger, manager: Any)
     inner = ListRetriever([], callback_manager=manager)
     observe(Calling(body=lambda query: _documents(inner.retrieve(query))), ledger).invoke("q")
     assert [row.vector_available for row in ledger.searches] == [None] * 2
+
+
+def test_p8_a_text_that_is_embedded_inside_of_a_search_says_nothing_of_it(
+    ledger: MemoryLedger, manager: CallbackManager
+) -> None:
+    """As postprocessors and ingestion do; and a question that was embedded is not yet an answer."""
+    embedding = MockEmbedding(embed_dim=4, callback_manager=manager)
+    with ledger.search():
+        embedding.get_text_embedding("a text")
+    with contextlib.suppress(SearchError), ledger.search():
+        embedding.get_query_embedding("q")
+        raise SearchError
+    assert [row.vector_available for row in ledger.searches] == [None, None]
+
+
+def test_p8_an_own_search_after_a_failed_embedding_fails_by_itself(ledger: MemoryLedger) -> None:
+    try:
+        Down().embed_query("q")
+    except SearchError:
+        with contextlib.suppress(KeyError), ledger.search():
+            raise KeyError  # noqa: B904  as fallbacks do
+    assert _root(ledger).vector_available is None
