@@ -15,7 +15,7 @@ from . import feedback, sanitise
 from .errors import DatabaseUnavailable, MalformedReference, UnknownSearch
 from .ids import fingerprint, new_id, normalised
 from .known import FoundSearches
-from .model import AssessmentRecord, Candidate, DeliveryRecord, FeedbackRecord, Receipt, Record
+from .model import AssessmentRecord, Candidate, DeliveryRecord, FeedbackRecord, Receipt, Record, Votable
 from .observation import NULL, NullObservation, Observation, Opening
 from .privacy import Privacy
 from .registry import register, unregister
@@ -194,6 +194,22 @@ class Ledger:
         """Notes that somebody opened the full content of a hit. Raises as `vote` does."""
         return self._give(self._reference(search_id, chunk_id, rank), "accessed", None, actor)
 
+    def votes_at_once(self, search_id: str) -> bool:
+        """Whether a vote for it waits for nothing, so that an event loop may give it: hits known here, and a journal.
+
+        A malformed id waits for nothing either: it is refused.
+        """
+        settings = self.settings
+        # A vote's span asks the table for the span of the search.
+        if (
+            self.recorder.kept_as != "journalled"
+            or settings.journal_fsync == "always"
+            or settings.span_feedback
+        ):
+            return False
+        parsed = sanitise.identifier(search_id, set())
+        return parsed is None or self._hits_of(parsed) is not None
+
     def deliver(
         self,
         search_id: UUID,
@@ -330,12 +346,15 @@ class Ledger:
             return Receipt(search_id=receipt.search_id, status="pending")
         return receipt
 
+    def _hits_of(self, search_id: UUID) -> Votable | None:
+        ours = self.recorder.known.hits_of(search_id)
+        return ours if ours is not None else self._found.hits_of(search_id)
+
     def _checked_rank(self, reference: feedback.Reference) -> int | None:
         """The hit's rank; None when it cannot be checked now and may still turn out right."""
         search_id = reference.search_id
-        for hits_of in (self.recorder.known.hits_of, self._found.hits_of):
-            if (hits := hits_of(search_id)) is not None:
-                return feedback.rank_in(hits, reference)
+        if (hits := self._hits_of(search_id)) is not None:
+            return feedback.rank_in(hits, reference)
         now = datetime.fromtimestamp(self._now_us() / 1e6, tz=timezone.utc)
         may_wait = feedback.may_be_ours(search_id, now)
         lookup = self._parts.lookup

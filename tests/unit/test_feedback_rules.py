@@ -372,3 +372,18 @@ def test_p8_an_assessment_that_cannot_be_computed_is_unknown_and_not_zero(world:
     with pytest.raises(MalformedReference):
         world.ledger.assess("yesterday", "coverage", 1.0)  # type: ignore[arg-type]
     assert parse_reference(new_id(), "a", None).rank is None
+
+
+def test_a_vote_is_given_at_once_where_nothing_has_to_be_waited_for(
+    make_world: Callable[..., World], world: World, searched: Receipt
+):
+    """What an event loop may do itself: no table to ask, no disk, nobody else's commit."""
+    asks_the_table = make_world(span_feedback=True)
+    with asks_the_table.ledger.search() as search:
+        search.candidates(Candidate("a"))
+    assert world.ledger.votes_at_once(str(searched.search_id))
+    assert world.ledger.votes_at_once("malformed")
+    assert not world.ledger.votes_at_once(str(new_id()))
+    assert not asks_the_table.ledger.votes_at_once(str(search.receipt.search_id))
+    world.ledger.recorder.kept_as = "written"
+    assert not world.ledger.votes_at_once(str(searched.search_id))

@@ -104,7 +104,7 @@ class _Service:
         def vote() -> Receipt:
             return give(body.search_id, body.chunk_id, body.outcome, rank=body.rank, actor=body.actor)
 
-        return await _given(vote)
+        return await self._given(body.search_id, vote)
 
     async def _accessed(self, request: Request) -> Response:
         body = await _body(request, AccessedBody, "")
@@ -113,7 +113,17 @@ class _Service:
         def note() -> Receipt:
             return give(body.search_id, body.chunk_id, rank=body.rank, actor=body.actor)
 
-        return await _given(note)
+        return await self._given(body.search_id, note)
+
+    async def _given(self, search_id: str, give: Callable[[], Receipt]) -> Response:
+        """In a thread where the vote may wait: a search of another process is looked up in the table, once."""
+        at_once = self._ledger.votes_at_once(search_id)
+        receipt = give() if at_once else await anyio.to_thread.run_sync(give)
+        given = Given.of(receipt)
+        if given is None:
+            message = f"the vote was not kept ({receipt.reason}); send it again later"
+            return _error(503, "unavailable", message, Retry_After=_RETRY_S)
+        return _json(202 if given.status in {"pending", "unknown"} else 201, given)
 
     async def _search(self, request: Request) -> Response:
         search_id = request.path_params["search_id"]
@@ -173,16 +183,6 @@ async def _body(request: Request, kind: type[_Body], and_what: str) -> _Body:
     with contextlib.suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
         return msgspec.json.decode(raw, type=kind)
     raise Refused(400, "malformed_body", _HOW.format(and_what))
-
-
-async def _given(give: Callable[[], Receipt]) -> Response:
-    """In a thread: a vote for another process's search is looked up in the table."""
-    receipt = await anyio.to_thread.run_sync(give)
-    given = Given.of(receipt)
-    if given is None:
-        message = f"the vote was not kept ({receipt.reason}); send it again later"
-        return _error(503, "unavailable", message, Retry_After=_RETRY_S)
-    return _json(202 if given.status in {"pending", "unknown"} else 201, given)
 
 
 def _connecting(ledger: Ledger) -> Callable[[], Connection]:
