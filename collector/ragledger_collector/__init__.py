@@ -6,6 +6,6 @@
 from __future__ import annotations
 
 from .collector import Collector, Passed
-from .verification import Difference, Verified, verify
+from .verification import Difference, Sealed, Verified, verify
 
-__all__ = ["Collector", "Difference", "Passed", "Verified", "verify"]
+__all__ = ["Collector", "Difference", "Passed", "Sealed", "Verified", "verify"]

@@ -1,18 +1,21 @@
 """One pass: what is new becomes dirty minutes, dirty minutes become rollups. Each step is one bounded transaction.
 
 A step reads one snapshot and writes what follows from it together with the note that it was done; killed between two
-steps, the next pass goes on there. The statements are in `sql/`; why it is right is in docs/decisions.md, 46.
+steps, the next pass goes on there. The statements are in `sql/`; why it is right is in docs/decisions.md, 49.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import astuple
+from psycopg.errors import QueryCanceled
 from psycopg.types.multirange import Multirange
 from psycopg.types.range import Range
 
@@ -25,7 +28,7 @@ __all__ = ["Collector", "Passed"]
 NUMBERS = 20_000
 """Arrived records looked at in one transaction."""
 MINUTES = 240
-"""Minutes of a project computed in one transaction."""
+"""Minutes of a project computed in one transaction, at most."""
 
 _TABLES = ("searches", "latency", "words", "shown", "votes", "judged")
 _GRAINS = (("hour", "minute", "1 hour"), ("day", "hour", "24 hours"))
@@ -39,6 +42,7 @@ SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin'
 
 Due = dict[str, Any]
 Step = Callable[[int], None]
+Stopped = Callable[[], bool]
 
 
 class Passed(msgspec.Struct, frozen=True):
@@ -49,6 +53,9 @@ class Passed(msgspec.Struct, frozen=True):
     sealed: int = 0
     days: int = 0
 
+    def __add__(self, other: Passed) -> Passed:
+        return Passed(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
 
 class Collector:
     """The rollup job on one connection."""
@@ -57,6 +64,7 @@ class Collector:
         self._connection = connection
         self._numbers = numbers
         self._minutes = minutes
+        self._at_once = minutes  # fewer after a step that took longer than a statement may
 
     def lock(self) -> None:
         """Becomes the one runner of this schema, for as long as the session lives.
@@ -67,24 +75,25 @@ class Collector:
         if not self._value(_arrivals("lock")):
             raise CollectorBusy
 
-    def run(self, *, documents: bool = True, step: Step = lambda _: None) -> Passed:
-        """Everything that had arrived when the pass began; `step` hears of records and minutes as they are done."""
-        records = 0
-        for count in self._look_at_arrivals():
-            records += count
-            step(count)
-        minutes = sealed = 0
-        for computed, skipped in self._compute_minutes():
-            minutes, sealed = minutes + computed, sealed + skipped
-            step(computed + skipped)
-        days = 0
-        if documents:
-            for _ in self._count_documents():
-                days += 1
-                step(1)
-        return Passed(records=records, minutes=minutes, sealed=sealed, days=days)
+    def run(
+        self, *, documents: bool = True, step: Step = lambda _: None, stopped: Stopped = lambda: False
+    ) -> Passed:
+        """Everything that had arrived when the pass began.
 
-    def _look_at_arrivals(self) -> Iterator[int]:
+        `step` hears of records, minutes and days as they are done; between two steps `stopped` may end the pass.
+        """
+        steps = (
+            self._look_at_arrivals(),
+            self._compute_minutes(),
+            *([self._count_documents()] if documents else []),
+        )
+        return _walked(chain(*steps), step, stopped)
+
+    def count_documents(self, *, step: Step = lambda _: None, stopped: Stopped = lambda: False) -> Passed:
+        """The days whose documents wait, as `run` does after the minutes."""
+        return _walked(self._count_documents(), step, stopped)
+
+    def _look_at_arrivals(self) -> Iterator[Passed]:
         behind: list[Any] = self._connection.execute(_arrivals("behind")).fetchall()
         for part in _parts(behind, self._numbers):
             given = {
@@ -94,21 +103,36 @@ class Collector:
             with self._step():
                 self._connection.execute(_arrivals("mark") + "\n" + _arrivals("touched"), given)
                 self._connection.execute(_arrivals("looked_at"), given)
-            yield sum(_size(ranges) for _, ranges in part)
+            yield Passed(records=sum(_size(ranges) for _, ranges in part))
 
-    def _compute_minutes(self) -> Iterator[tuple[int, int]]:
+    def _compute_minutes(self) -> Iterator[Passed]:
         while True:
-            with self._step():
-                batch: list[Any] = self._connection.execute(
-                    _arrivals("batch"), {"limit": self._minutes}
-                ).fetchall()
-                if not batch:
-                    return
-                open_ones = [bucket for _, bucket, sealed in batch if not sealed]
-                if open_ones:
-                    self._recompute(batch[0][0], open_ones)
-                self._connection.execute(_arrivals("done"), _due(batch[0][0], [row[1] for row in batch]))
-            yield len(open_ones), len(batch) - len(open_ones)
+            try:
+                computed = self._compute_batch()
+            except QueryCanceled:
+                if self._at_once == 1:
+                    raise
+                self._at_once //= 2
+                yield Passed()
+                continue
+            if computed is None:
+                return
+            # Slowly, or dense minutes would be cancelled every other time.
+            self._at_once = min(self._minutes, self._at_once + 1 + self._at_once // 8)
+            yield computed
+
+    def _compute_batch(self) -> Passed | None:
+        with self._step():
+            batch: list[Any] = self._connection.execute(
+                _arrivals("batch"), {"limit": self._at_once}
+            ).fetchall()
+            if not batch:
+                return None
+            open_ones = [bucket for _, bucket, sealed in batch if not sealed]
+            if open_ones:
+                self._recompute(batch[0][0], open_ones)
+            self._connection.execute(_arrivals("done"), _due(batch[0][0], [row[1] for row in batch]))
+        return Passed(minutes=len(open_ones), sealed=len(batch) - len(open_ones))
 
     def _recompute(self, project: str, minutes: Sequence[datetime]) -> None:
         due = _due(project, minutes)
@@ -136,7 +160,7 @@ class Collector:
     def _clear(self, table: str, grain: str, due: Due) -> None:
         self._connection.execute(_sums(f"clear_{table}"), {**due, "grain": grain})
 
-    def _count_documents(self) -> Iterator[None]:
+    def _count_documents(self) -> Iterator[Passed]:
         queries = named_queries("documents", "ragledger_collector.sql")
         last: dict[str, Any] = {"project": "", "day": _FIRST}
         while True:
@@ -148,7 +172,7 @@ class Collector:
                 if not row[2]:
                     self._count_day(last)
                 self._connection.execute(queries["done"], last)
-            yield
+            yield Passed(days=1)
 
     def _count_day(self, of: dict[str, Any]) -> None:
         queries = named_queries("documents", "ragledger_collector.sql")
@@ -171,6 +195,16 @@ class Collector:
     def _value(self, query: Any) -> Any:
         row = self._connection.execute(query).fetchone()
         return row[0] if row else None
+
+
+def _walked(steps: Iterable[Passed], step: Step, stopped: Stopped) -> Passed:
+    passed = Passed()
+    for one in steps:
+        passed += one
+        step(sum(astuple(one)))
+        if stopped():
+            break
+    return passed
 
 
 def _arrivals(name: str) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timezone
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +18,7 @@ from ragledger.sql import named_queries
 
 from .raw import Attempts, Row, hits_of, logical
 
-__all__ = ["Difference", "Verified", "verify"]
+__all__ = ["Difference", "Sealed", "Verified", "verify"]
 
 _OWN_KEY: dict[str, tuple[str, ...]] = {
     "rollup_searches": (),
@@ -42,13 +44,23 @@ class Difference(msgspec.Struct, frozen=True):
     columns: tuple[str, ...]
 
 
+class Sealed(msgspec.Struct, frozen=True):
+    """How many minutes of a project retention has sealed; `first` and `last` are two of them."""
+
+    project: str
+    first: str
+    last: str
+    minutes: int
+
+
 class Verified(msgspec.Struct, frozen=True):
-    """What was compared, what differs, and what could not be compared."""
+    """What was compared, what differs, and what could not be compared: of minutes, and of days of documents."""
 
     rows: int
     differing: tuple[Difference, ...]
-    sealed: tuple[tuple[str, str], ...]
+    sealed: tuple[Sealed, ...]
     waiting: int
+    waiting_days: int
 
 
 def verify(connection: Connection, step: Callable[[int], None] = lambda _: None) -> Verified:
@@ -77,7 +89,8 @@ class _Check:
         self._excluded |= {("hour", project, bucket.replace(minute=0)) for project, bucket in excluded}
         self._excluded |= {("day", project, day_of(bucket)) for project, bucket in excluded}
         self._no_documents = {(project, day_of(bucket)) for project, bucket in excluded}
-        self._no_documents |= self._pairs("dirty_days")
+        waiting_days = self._pairs("dirty_days")
+        self._no_documents |= waiting_days
         attempts: Attempts = {}
         for row in self._all("attempts"):
             own = (row["started_at"], row["search_id"])
@@ -89,8 +102,9 @@ class _Check:
             self._totals, _cells("rollup_documents", ("project", *_DOCUMENT), self._all("rollup_documents"))
         )
         self._compare_epochs()
-        said = sorted((project, bucket.isoformat()) for project, bucket in sealed)
-        return Verified(self._rows, tuple(self._differing), tuple(said), len(waiting))
+        return Verified(
+            self._rows, tuple(self._differing), tuple(_ranges(sealed)), len(waiting), len(waiting_days)
+        )
 
     def _day(self, of: Row, attempts: Attempts) -> None:
         expected = cells_of(self._searches(of, attempts))
@@ -217,6 +231,12 @@ def _add_total(total: Row, cell: Row) -> None:
         total[column] = total.get(column, 0) + cell[column]
     ranks = [rank for rank in (total.get("best_rank"), cell["best_rank"]) if rank is not None]
     total["best_rank"] = min(ranks, default=None)
+
+
+def _ranges(sealed: set[tuple[str, datetime]]) -> Iterator[Sealed]:
+    for project, of_project in groupby(sorted(sealed), key=itemgetter(0)):
+        buckets = [bucket.isoformat() for _, bucket in of_project]
+        yield Sealed(project, buckets[0], buckets[-1], len(buckets))
 
 
 def _utc(moment: datetime) -> datetime:

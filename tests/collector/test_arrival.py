@@ -17,7 +17,7 @@ from ragledger.errors import CollectorBusy
 from ragledger.ids import new_id
 from ragledger.removal import _first_id_at, remove_searches, remove_votes, retain
 from ragledger.testing import make_search, make_vote
-from ragledger_collector import Collector
+from ragledger_collector import Collector, Passed
 
 pytestmark = pytest.mark.pg
 
@@ -77,10 +77,10 @@ def test_what_one_snapshot_does_not_see_the_next_does(database: Database) -> Non
 
         collector._recompute = meanwhile  # type: ignore[method-assign]
         steps = collector._compute_minutes()
-        assert next(steps) == (1, 0)
+        assert next(steps) == Passed(minutes=1)
         assert counts(database)["minute"] == 2
         collector._recompute = recompute  # type: ignore[method-assign]
-        assert next(steps) == (1, 0)
+        assert next(steps) == Passed(minutes=1)
     assert counts(database)["minute"] == 1
     collect(database)
     in_order(database)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from datetime import timedelta
@@ -15,8 +16,8 @@ from measures.table_rows import START, TableRows, hit
 pytestmark = [pytest.mark.pg, pytest.mark.processes]
 
 
-def start(database: Database) -> subprocess.Popen[str]:
-    command = [*RAGLEDGER, "collect", "--every", "0.1s", "--dsn", database.dsn]
+def start(database: Database, *options: str) -> subprocess.Popen[str]:
+    command = [*RAGLEDGER, "collect", "--every", "0.1s", "--dsn", database.dsn, *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -57,3 +58,59 @@ def test_the_one_that_waits_takes_over_from_the_one_that_was_killed(database: Da
                     process.communicate()
     found = verified(database)
     assert found.differing == ()
+
+
+def test_a_signal_ends_it_after_the_step_at_hand(database: Database) -> None:
+    rows = TableRows()
+    for project in ("a", "b"):  # a step is about one project
+        rows.search(hit(), project=project, started_at=START)
+    with database.connect() as connection:
+        arrive(connection, rows)
+        with connection.transaction():
+            connection.execute("LOCK TABLE rollup_searches IN SHARE MODE")
+            process = start(database)
+            try:
+                wait_until(lambda: database.value("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0)
+                process.send_signal(signal.SIGTERM)
+            except BaseException:
+                process.kill()
+                raise
+    try:
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert searches(database) == 1
+    assert database.rows("SELECT DISTINCT project FROM rollup_dirty") == [("b",)]
+
+
+def test_documents_that_fail_do_not_keep_minutes_waiting(database: Database) -> None:
+    rows = TableRows()
+    with database.connect() as connection:
+        connection.execute("REVOKE INSERT ON rollup_document_days FROM ragledger_collector")
+        rows.search(hit(document_id="d"), started_at=START)
+        arrive(connection, rows)
+        process = start(database, "--json")
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert json.loads(process.stdout.readline()) == passed(records=1, minutes=1)
+            assert "documents wait" in process.stderr.readline()
+            connection.execute("GRANT INSERT ON rollup_document_days TO ragledger_collector")
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            assert "waiting" in process.stderr.readline()
+            assert "at work" in process.stderr.readline()
+            rows.search(hit(document_id="d"), started_at=START)
+            arrive(connection, rows)
+            # Ten minutes are not over, also after a new connection.
+            assert json.loads(process.stdout.readline()) == passed(records=1, minutes=1)
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def passed(**counts: int) -> dict[str, int]:
+    return {"records": 0, "minutes": 0, "sealed": 0, "days": 0, **counts}

@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from measures.table_rows import START, TableRows, hit, padding
 from oracles import OUTCOMES
+from psycopg.errors import QueryCanceled
 
 from ragledger.measurement import Window, measure
 from ragledger.removal import remove_searches, remove_votes
+from ragledger_collector import Collector
 
 pytestmark = pytest.mark.pg
 
@@ -197,3 +199,43 @@ def test_the_sums_are_what_measure_says(database: Database) -> None:
     assert {at: (count, opened) for at, count, opened in shown} == {
         at.position: (at.shown, at.accessed) for at in found.ranks.positions if at.shown
     }
+
+
+# As the statement timeout cancels what takes too long, without the wait.
+_CANCELLED = """
+CREATE FUNCTION cancel() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF (SELECT count(DISTINCT bucket) FROM made WHERE grain = 'minute') > 3 THEN
+        RAISE query_canceled;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER cancel AFTER INSERT ON rollup_searches REFERENCING NEW TABLE AS made
+FOR EACH STATEMENT EXECUTE FUNCTION cancel();
+"""
+
+
+def test_a_step_that_is_cancelled_is_tried_with_half_of_its_minutes(database: Database) -> None:
+    rows = TableRows()
+    for number in range(12):
+        rows.search(hit(), started_at=START + timedelta(minutes=number))
+    with database.connect() as connection:
+        arrive(connection, rows)
+        connection.execute(_CANCELLED)
+    done: list[int] = []
+    with database.connect(role="ragledger_collector") as connection:
+        collector = Collector(connection, minutes=9)
+        assert collector.run(step=done.append).minutes == 12
+    # 12 records, 9 and 4 cancelled, 2 at once; then one more each time, until 4 is cancelled again. Then the day.
+    assert done == [12, 0, 0, 2, 3, 0, 2, 3, 2, 1]
+    assert verified(database).differing == ()
+
+
+def test_a_minute_that_is_cancelled_alone_is_an_error(database: Database) -> None:
+    rows = TableRows()
+    rows.search(hit(), started_at=START)
+    with database.connect() as connection:
+        arrive(connection, rows)
+        connection.execute(_CANCELLED.replace("> 3", "> 0"))
+    with pytest.raises(QueryCanceled):
+        collect(database)
+    assert verified(database).waiting == 1

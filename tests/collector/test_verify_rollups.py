@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from collector_world import ROLLUPS, arrive, collect, verified
 from fix_pg import Database
 from measures.table_rows import START, TableRows, hit
+from psycopg import sql
 from typer.testing import CliRunner
 
 from ragledger.cli.app import app
@@ -93,6 +94,21 @@ def test_p11_a_row_too_few_is_missing(filled: Database, table: str) -> None:
     assert {one.columns for one in verified(filled).differing if one.table == table} == {("(missing)",)}
 
 
+def test_p11_an_hour_that_happens_twice_in_the_zone_of_the_database_is_two_hours(database: Database) -> None:
+    rows = TableRows()
+    for minutes in range(0, 121, 10):
+        rows.search(
+            hit(), started_at=datetime(2026, 10, 25, tzinfo=timezone.utc) + timedelta(minutes=minutes)
+        )
+    with database.connect() as connection:
+        name = sql.Identifier(connection.info.dbname)
+        connection.execute(sql.SQL("ALTER DATABASE {} SET TimeZone = 'Europe/Berlin'").format(name))
+        arrive(connection, rows)
+    assert collect(database).minutes == 13
+    found = verified(database)
+    assert (found.differing, found.waiting, found.sealed) == ((), 0, ())
+
+
 @pytest.fixture
 def run(filled: Database) -> Callable[..., Any]:
     return lambda *arguments: CliRunner().invoke(app, [*arguments, "--dsn", filled.dsn])
@@ -137,9 +153,52 @@ def test_what_waits_is_said_and_left_out(filled: Database, run: Callable[..., An
     assert "wait" not in run("verify").stdout
 
 
+def test_days_of_documents_that_wait_are_said_and_left_out(filled: Database, run: Callable[..., Any]) -> None:
+    with filled.connect() as connection:
+        connection.execute(
+            "INSERT INTO rollup_dirty_days SELECT DISTINCT project, day FROM rollup_document_days"
+        )
+        connection.execute("UPDATE rollup_document_days SET retrieved = 9")
+        connection.execute("UPDATE rollup_documents SET retrieved = 9 * retrieved")
+    found = run("verify")
+    assert (found.exit_code, found.stdout.splitlines()[0]) == (
+        0,
+        "1 day(s) of documents wait for `ragledger collect` and were left out",
+    )
+    assert json.loads(run("verify", "--json").stdout)["waiting_days"] == 1
+    assert json.loads(run("collect", "--once", "--json").stdout)["days"] == 1
+    assert "wait" not in run("verify").stdout
+
+
+def test_sealed_minutes_are_said_in_one_line_a_project(filled: Database, run: Callable[..., Any]) -> None:
+    with filled.connect() as connection:
+        connection.execute(
+            "INSERT INTO rollup_sealed SELECT 'a', '2026-03-01 09:00Z'::timestamptz + n * interval '1 minute'"
+            " FROM generate_series(0, 1438, 2) AS n UNION ALL SELECT 'b', '2026-03-02 09:00Z'"
+        )
+    assert run("verify").stdout.splitlines()[:2] == [
+        "a: 720 sealed minute(s) from 2026-03-01T09:00:00+00:00 to 2026-03-02T08:58:00+00:00 were left out",
+        "b: 1 sealed minute(s) from 2026-03-02T09:00:00+00:00 to 2026-03-02T09:00:00+00:00 were left out",
+    ]
+    first, _ = json.loads(run("verify", "--json").stdout)["sealed"]
+    assert first == {
+        "project": "a",
+        "first": "2026-03-01T09:00:00+00:00",
+        "last": "2026-03-02T08:58:00+00:00",
+        "minutes": 720,
+    }
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["--once", "--every", "15s"], ["--every", "soon"], ["--every", "0s"], ["--every", "nan"]],
+    [
+        [],
+        ["--once", "--every", "15s"],
+        ["--every", "soon"],
+        ["--every", "0s"],
+        ["--every", "nan"],
+        ["--every", "1e12s"],
+    ],
 )
 def test_how_to_collect_must_be_said(run: Callable[..., Any], arguments: list[str]) -> None:
     from ragledger.errors import ConfigError

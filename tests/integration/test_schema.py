@@ -271,6 +271,20 @@ def test_a_failed_migration_leaves_nothing_behind(
     assert empty_database.rows("SELECT FROM pg_namespace WHERE nspname = 'ragledger'") == []
 
 
+def test_indexes_that_were_made_before_the_upgrade_are_taken(
+    empty_database: Database, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with empty_database.connect() as connection:
+        with monkeypatch.context() as before:
+            before.setattr(schema, "migrations", lambda: migrations()[:1])
+            schema.apply(connection, "ragledger", roles=False)
+        for table in ("searches", "deliveries", "feedback"):
+            columns = f"{table} (writer_id, writer_seq)"
+            connection.execute(f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {table}_by_arrival ON {columns}")
+        assert schema.apply(connection, "ragledger").applied == (2,)
+    assert empty_database.rows(_CATALOG["indexes"]) == database.rows(_CATALOG["indexes"])
+
+
 # --- names and rights --------------------------------------------------------------------------------------
 
 

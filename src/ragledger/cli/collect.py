@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from ragledger.errors import ConfigError, RagledgerError
+from ragledger.errors import ConfigError, DatabaseUnavailable, RagledgerError
 from ragledger.postgres.connection import translated
 
 from .progress import progress
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["collect_command"]
 
-_DOCUMENTS_EVERY = 40
-"""Documents are counted by the day; while the loop runs, in one pass of so many."""
+_DOCUMENTS_EVERY_S = 600.0
+_LONGEST_S = 86_400.0
 
 
 def collect_command(
@@ -53,7 +54,7 @@ def seconds(text: str) -> float:
     """`15s`, `2m` or `15`.
 
     Raises:
-        ConfigError: it is none of them, or nothing.
+        ConfigError: it is none of them, nothing, or more than a day.
     """
     unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
     try:
@@ -62,6 +63,8 @@ def seconds(text: str) -> float:
         found = 0.0
     if not 0 < found < float("inf"):
         raise ConfigError(f"--every {text!r} is no time; say 15s, 2m or 1h")
+    if found > _LONGEST_S:
+        raise ConfigError(f"--every {text!r} is more than a day; for that, run --once from cron")
     return found
 
 
@@ -90,19 +93,20 @@ def _follow(target: Target, every_s: float, *, as_json: bool) -> None:
     done = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: done.set())
-    failed = ""
+    documents, failed = Documents(every_s), ""
     while not done.is_set():
         try:
             with _connect(target) as connection, translated():
-                collector, passes = _collector(connection), 0
+                collector = _collector(connection)
                 if failed:
                     typer.echo("ragledger collect: at work", err=True)
                 failed = ""
                 while not done.is_set():
                     began = time.monotonic()
-                    passed = collector.run(documents=passes % _DOCUMENTS_EVERY == 0)
-                    passes += 1
-                    if passed.records or passed.minutes:
+                    passed = collector.run(documents=False, stopped=done.is_set)
+                    if documents.due(began) and not done.is_set():
+                        passed += _documents(collector, done)
+                    if passed.records or passed.minutes or passed.days:
                         _tell(passed, as_json=as_json)
                     done.wait(max(0.0, every_s - (time.monotonic() - began)))
         except RagledgerError as exc:
@@ -110,6 +114,34 @@ def _follow(target: Target, every_s: float, *, as_json: bool) -> None:
                 failed = str(exc)
                 typer.echo(f"ragledger collect: waiting ({failed})", err=True)
             done.wait(min(every_s, 15.0))
+
+
+class Documents:
+    """When to count documents: a day of them is read whole, so at most every ten minutes, whatever fails meanwhile."""
+
+    def __init__(self, every_s: float) -> None:
+        self._always = every_s >= _DOCUMENTS_EVERY_S
+        self._next = -math.inf
+
+    def due(self, now: float) -> bool:
+        """Whether it is time; then the next time is ten minutes later."""
+        if not self._always and now < self._next:
+            return False
+        self._next = now + _DOCUMENTS_EVERY_S
+        return True
+
+
+def _documents(collector: Collector, done: threading.Event) -> Passed:
+    """The days that could be counted. Minutes must not wait for documents that fail; a lost connection fails the next pass."""
+    from ragledger_collector.collector import Passed
+
+    counted: list[int] = []
+    try:
+        with translated():
+            collector.count_documents(step=counted.append, stopped=done.is_set)
+    except DatabaseUnavailable as exc:
+        typer.echo(f"ragledger collect: documents wait ({exc})", err=True)
+    return Passed(days=sum(counted))
 
 
 def _tell(passed: Passed, *, as_json: bool) -> None:

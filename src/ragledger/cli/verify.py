@@ -63,10 +63,16 @@ def verify_command(
 
 
 def _show_rollups(found: Verified) -> None:
-    for project, bucket in found.sealed:
-        typer.echo(f"sealed: {project}, {bucket}")
+    for of in found.sealed:
+        typer.echo(
+            f"{of.project}: {of.minutes:,} sealed minute(s) from {of.first} to {of.last} were left out"
+        )
     if found.waiting:
         typer.echo(f"{found.waiting:,} minute(s) wait for `ragledger collect` and were left out")
+    if found.waiting_days:
+        typer.echo(
+            f"{found.waiting_days:,} day(s) of documents wait for `ragledger collect` and were left out"
+        )
     for difference in found.differing[:_SHOWN]:
         typer.echo(_words(difference), err=True)
     if (left := len(found.differing) - _SHOWN) > 0:

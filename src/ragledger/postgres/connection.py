@@ -30,9 +30,10 @@ _R = TypeVar("_R")
 _CONNECT_TIMEOUT_S = 5
 _GRACE_S = 5.0
 _SET_OPTION_SINCE = 160000
+# UTC, so that no moment comes back with a zone in which an hour happens twice: Python takes the two for equal.
 _SESSION = """
 SELECT set_config('search_path', %(path)s, false), set_config('statement_timeout', %(timeout)s, false),
-    set_config('client_min_messages', 'warning', false)
+    set_config('client_min_messages', 'warning', false), set_config('TimeZone', 'UTC', false)
 """
 # What the driver's messages start or end with, in our own words: they also quote the dsn, host and user.
 _REASONS = (

@@ -1,9 +1,9 @@
 -- Rollups: what dashboards read, made from the table by `ragledger collect`, and the collector's bookkeeping.
 
 -- What arrived is found by its number in its journal.
-CREATE INDEX searches_by_arrival ON searches (writer_id, writer_seq);
-CREATE INDEX deliveries_by_arrival ON deliveries (writer_id, writer_seq);
-CREATE INDEX feedback_by_arrival ON feedback (writer_id, writer_seq);
+CREATE INDEX IF NOT EXISTS searches_by_arrival ON searches (writer_id, writer_seq);
+CREATE INDEX IF NOT EXISTS deliveries_by_arrival ON deliveries (writer_id, writer_seq);
+CREATE INDEX IF NOT EXISTS feedback_by_arrival ON feedback (writer_id, writer_seq);
 
 -- What searches have in common that are counted together. The id is a hash of the other columns.
 CREATE TABLE rollup_series (
