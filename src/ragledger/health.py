@@ -289,7 +289,7 @@ def _fates(connection: Connection) -> Iterator[Finding]:
         yield Finding("problem", "rejected", f"{rejected} record(s)", "reasons are in the table `rejected`")
     if texts:
         yield Finding(
-            "problem", "texts", f"{texts} record(s) of texts were rejected: an application says store_text",
+            "problem", "texts", f"{texts} record(s) of texts were rejected in the last day: an application says store_text",
             "`ragledger init --roles --with-text` keeps those to come; these are gone",
         )  # fmt: skip
     if epochs > _MANY_EPOCHS:

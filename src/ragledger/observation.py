@@ -15,7 +15,7 @@ import msgspec
 
 from . import sanitise
 from .embedding import embedding_failed
-from .model import ActorKind, Candidate, Receipt, Returned, Status
+from .model import Candidate, Receipt, Returned, Status
 from .ports import TraceIds
 from .scope import scope as current_scope
 from .texts import Told
@@ -30,14 +30,7 @@ if TYPE_CHECKING:
     from .recorder import Recorder
     from .scope import Scope
 
-__all__ = ["NULL", "NullObservation", "Observation", "Opening", "actor_of", "current", "open_observation"]
-
-_ACTOR_KINDS: dict[str, ActorKind] = {
-    "human": "human",
-    "agent": "agent",
-    "judge": "judge",
-    "system": "system",
-}
+__all__ = ["NULL", "NullObservation", "Observation", "Opening", "current", "open_observation"]
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,7 +175,7 @@ class Observation:
         Args:
             chunks: the texts of what is returned, in that order.
         """
-        if self.ledger.stores_text:
+        if self.ledger.stores_text and not self.closed:
             with self._recorder.guard("texts"):
                 self.told = getattr(self, "told", _NOTHING_TOLD).and_then(query, chunks)
         if self.narration is not None and self.ledger.narrates_text:
@@ -237,7 +230,7 @@ class Observation:
         self.closed = True
         self.leave()
         self.end_span(None)  # nobody said how it ended
-        self.opening, self.fusion = _ENDED, None
+        self._forget()
 
     def stop(self) -> None:
         """Stops the clock: what follows is our own work."""
@@ -300,9 +293,17 @@ class Observation:
                     self.leave()
             if self.parent is not None or exc is not None or self.dense is not None:
                 self._say_dense(exc, handled)
-            self._recorder.close(self, status, returned, exc)
-            self.opening, self.fusion = _ENDED, None  # who keeps this one keeps no query
+            try:
+                self._recorder.close(self, status, returned, exc)
+            finally:
+                self._forget()
         return self.receipt
+
+    def _forget(self) -> None:
+        """Who keeps this one keeps no query and no text."""
+        self.opening, self.fusion = _ENDED, None
+        if self.ledger.stores_text and hasattr(self, "told"):
+            del self.told
 
     def _say_dense(self, exc: BaseException | None, handled: BaseException | None) -> None:
         """Fills in what nobody said, and hands it up: dense retrieval answered around where it did so in here."""
@@ -383,18 +384,3 @@ def current() -> Observation | NullObservation:
     Under `suppress` there is none: what a retriever says there does not belong to the search around it.
     """
     return (open_observation() or NULL) if not current_scope().suppressed else NULL
-
-
-def actor_of(value: Any, flags: set[str]) -> tuple[ActorKind, str | None]:
-    """`human:ana` into its kind and name. What names no known kind is `system`, never invented."""
-    if value is None:
-        return "system", None
-    words = sanitise.text(value, flags)
-    if not words:
-        return "system", None
-    kind, _, name = words.partition(":")
-    found = _ACTOR_KINDS.get(kind)
-    if found is None:
-        flags.add("unknown_actor_kind")
-        return "system", words
-    return found, name or None

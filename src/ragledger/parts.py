@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .clock import Clock
     from .ledger import Ledger
     from .ports import Listener, Narrator
+    from .texts import TextsPause
 
 __all__ = ["Parts"]
 
@@ -36,6 +37,7 @@ class Parts:
     clock: Clock
     release: Callable[[], None]
     listeners: Sequence[Listener] = ()
+    texts_pause: TextsPause | None = None
 
     def recorder_for(self, ledger: Ledger) -> Recorder:
         """The ledger's recorder."""
@@ -48,6 +50,8 @@ class Parts:
             kept_as=self.backend.kept_as,
         )
         recorder.listen(self.listeners)
+        if self.texts_pause is not None:
+            recorder.texts_pause = self.texts_pause
         return recorder
 
     def close(self, timeout_s: float) -> None:

@@ -18,7 +18,7 @@ from .observation import NULL, NullObservation, Observation, Opening
 from .ports import FATE_UNKNOWN, Interrupted, Listener, Narration, Narrator, Sink, SpanFacts
 from .row import bare_row, circumstances, search_row
 from .scope import scope as current_scope
-from .texts import texts_of
+from .texts import TextsPause, texts_of
 
 if TYPE_CHECKING:
     from .clock import Clock
@@ -56,6 +56,7 @@ class Recorder:
         self._sink = sink
         self._privacy = ledger.privacy
         self._stores_text = ledger.stores_text
+        self.texts_pause = TextsPause()
         self._narrator = narrator
         self._listeners: tuple[Listener, ...] = ()
 
@@ -159,13 +160,10 @@ class Recorder:
     def _keep_texts(self, observation: Observation, record: SearchRecord) -> None:
         """A record of its own, after the row: a text that cannot be kept costs no search its row."""
         told = getattr(observation, "told", None)
-        if told is None:
-            return
-        del observation.told  # the application may hold the observation for long
-        if observation.receipt.search_id is not None:
+        if told is not None and observation.receipt.search_id is not None:
             texts = None
             with self.guard("texts"):
-                texts = texts_of(record, told)
+                texts = texts_of(record, told) if not self.texts_pause.is_on else None
             if texts is not None:
                 self.put(texts)
 

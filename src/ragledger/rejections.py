@@ -39,6 +39,11 @@ class Rejections:
     def __len__(self) -> int:
         return len(self._reasons)
 
+    @property
+    def lack_a_table(self) -> bool:
+        """Whether texts are among them that the table has no place for."""
+        return any(reason.startswith(_NO_TEXT) for reason in self._reasons.values())
+
     def keep(self, entries: list[Entry]) -> None:
         """Called within the transaction that rejects them: once that is in, nobody reads them again."""
         self._reasons.update({entry.number: entry.rejection or "" for entry in entries})

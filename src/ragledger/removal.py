@@ -72,14 +72,19 @@ def retain(connection: Connection, before: datetime, *, batch: int = BATCH) -> I
 
 
 def retain_texts(connection: Connection, before: datetime, *, batch: int = BATCH) -> Iterator[Removed]:
-    """Removes the texts of searches that began before a moment, batch by batch; the searches stay. Raises as `retain`."""
+    """Removes the texts of searches that began before a moment, batch by batch; the searches stay. Raises as `retain`.
+
+    Of each search the row of rank 0 stays, empty, with the number of the record.
+    """
     queries = named_queries("removal")
-    of = {"before": _first_id_at(before), "batch": batch}
+    after: Any = UUID(int=0)
     while keeps_texts(connection):
+        of = {"after": after, "before": _first_id_at(before), "batch": batch}
         row = connection.execute(queries["oldest_texts"], of).fetchone()
         if row is None:
             return
-        yield _remove(connection, "texts_remove_up_to", {"last": row[0]})
+        yield _empty_texts(connection, {"after": after, "last": row[0]})
+        after = row[0]
 
 
 def remove_searches(
@@ -103,10 +108,18 @@ def _remove(connection: Connection, query: str, of: dict[str, Any]) -> Removed:
         with connection.transaction():
             connection.execute(queries["lock"])
             texts = _of_texts(connection, query, of)
-            if query.startswith(_OF_TEXTS):
-                return Removed(search_texts=texts)
             row = connection.execute(queries[query] + "\n" + queries["account"], of).fetchone()
         return Removed(*row, search_texts=texts) if row else Removed()  # type: ignore[arg-type,misc]
+
+    return _patiently(once)
+
+
+def _empty_texts(connection: Connection, of: dict[str, Any]) -> Removed:
+    def once() -> Removed:
+        with connection.transaction():
+            connection.execute(named_queries("removal")["lock"])
+            row: Any = connection.execute(named_queries("removal")["empty_texts"], of).fetchone()
+        return Removed(search_texts=int(row[0]))
 
     return _patiently(once)
 
@@ -114,7 +127,7 @@ def _remove(connection: Connection, query: str, of: dict[str, Any]) -> Removed:
 def _of_texts(connection: Connection, query: str, of: dict[str, Any]) -> int:
     """Removes the texts that go with what the query removes, where there is a table of them; how many rows."""
     queries = named_queries("removal")
-    found = queries.get(query if query.startswith(_OF_TEXTS) else _OF_TEXTS + query)
+    found = queries.get(_OF_TEXTS + query)
     if found is None or not keeps_texts(connection):
         return 0
     row = connection.execute(found + "\n" + queries["account_texts"], of).fetchone()

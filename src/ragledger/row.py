@@ -5,14 +5,14 @@ May raise for what nobody could foresee; the recorder then falls back on `bare_r
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from . import sanitise
 from .composition import Composed
 from .faults import error_origin, error_type
 from .model import ActorKind, ErrorOrigin, SearchRecord, Status
-from .observation import Observation, actor_of
+from .observation import Observation
 from .sanitise import count, identifier, text
 from .scope import NOTHING_SAID
 from .weights import UNREADABLE, epoch_of, freeze
@@ -23,6 +23,7 @@ __all__ = ["bare_row", "circumstances", "search_row"]
 _UNSAID: dict[str, Any] = {
     name: None for name in SearchRecord.__struct_fields__ if name not in {"project", "status", "flags"}
 }
+_ACTOR_KINDS: dict[str, ActorKind] = {kind: kind for kind in get_args(ActorKind)}
 _UNREADABLE = freeze(UNREADABLE)
 _NO_CIRCUMSTANCES: tuple[None, None, None, ActorKind, None] = (None, None, None, "system", None)
 _NO_FAILURE = (None, None, None)
@@ -133,8 +134,23 @@ def circumstances(
         _known(scope.corpus if corpus is None else corpus, flags),
         _known(scope.surface if surface is None else surface, flags),
         _known(scope.session_id if session_id is None else session_id, flags),
-        *(("system", None) if actor is None else actor_of(actor, flags)),
+        *(("system", None) if actor is None else _actor_of(actor, flags)),
     )
+
+
+def _actor_of(value: Any, flags: set[str]) -> tuple[ActorKind, str | None]:
+    """`human:ana` into its kind and name. What names no known kind is `system`, never invented."""
+    if value is None:
+        return "system", None
+    words = sanitise.text(value, flags)
+    if not words:
+        return "system", None
+    kind, _, name = words.partition(":")
+    found = _ACTOR_KINDS.get(kind)
+    if found is None:
+        flags.add("unknown_actor_kind")
+        return "system", words
+    return found, name or None
 
 
 def _known(value: Any, flags: set[str]) -> str | None:

@@ -90,6 +90,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ConfigError(
                 "write='direct' leaves no journal that a sidecar could ship; choose one of the two"
             )
+        if self.store_text and self.write == "direct":
+            raise ConfigError(
+                "store_text needs the journal: with write='direct' every search would wait for the table twice; choose one"
+            )
         if not set(self.push_targets) <= PUSH_TARGETS:
             raise ConfigError(f"push names {' and '.join(sorted(PUSH_TARGETS))}, with a comma between them")
         if self.store_text and self.privacy != "ids":

@@ -40,7 +40,8 @@ class Shipper:
 
     `stopping`, set from outside, ends a pass after its current batch. `gentle` is for a shipper beside an application:
     it lets go of the interpreter lock every 1 to 2 ms, so that a search that wakes up goes on at once. `on_batch` hears how
-    many seconds the table took for each batch, and the class of the exception if it did not take it.
+    many seconds the table took for each batch, and the class of the exception if it did not take it; `on_no_texts` that
+    the table has no place for texts.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Shipper:
         self.gentle = gentle
         self._connect = connect
         self._on_batch = on_batch
+        self.on_no_texts: Callable[[], None] = lambda: None
         self._deadline_h = vote_deadline_h
         self._live_writers = live_writers
         self._connection: Connection | None = None
@@ -247,6 +249,8 @@ class Shipper:
             landed += came
             backlog.commit(batch)
             rejections.tell(self._told)
+            if rejections.lack_a_table:
+                self.on_no_texts()
         return landed
 
     def _land(self, store: Store, backlog: Backlog, batch: Batch, rejections: Rejections) -> None:

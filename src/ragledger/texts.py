@@ -6,17 +6,39 @@ span, log line or report reads what is here.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from .model import SearchRecord, Text, TextsRecord
 
-__all__ = ["LONGEST_TEXT", "MOST_TEXTS", "Told", "texts_of"]
+__all__ = ["ASK_AGAIN_S", "LONGEST_TEXT", "MOST_TEXTS", "TextsPause", "Told", "texts_of"]
 
 LONGEST_TEXT = 8000
 """Characters that are kept of a text."""
 MOST_TEXTS = 100
 """Hits whose texts are kept."""
+ASK_AGAIN_S = 300.0
+"""How long no text is put after the table took none."""
+
+
+class TextsPause:
+    """Set by the shipper when the table takes no texts, asked by the recorder: else every search cost a rejected number.
+
+    It ends by itself, and the next texts ask the table again.
+    """
+
+    def __init__(self) -> None:
+        self.until = 0.0
+
+    def begin(self) -> None:
+        """The table has no place for them, or this user no right."""
+        self.until = time.monotonic() + ASK_AGAIN_S
+
+    @property
+    def is_on(self) -> bool:
+        """Whether texts would be put in vain."""
+        return time.monotonic() < self.until
 
 
 class Told(NamedTuple):

@@ -21,6 +21,7 @@ from .parts import Parts
 from .settings import Settings, config_home, state_home
 from .shipper import Shipper
 from .spans import OtelNarrator, narrator_for
+from .texts import TextsPause
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,18 +153,20 @@ def _assemble(
     listeners: list[Listener] = [metrics.Measuring(instruments, said)]
     if push is not None or chosen.span_feedback:
         listeners.append(_annotations(narrator if chosen.span_feedback else None, push, lookup, guard))
+    texts_pause = TextsPause()
     parts = Parts(
         guard=guard,
         # Last of what can fail: its background work has begun.
         backend=_direct(target)
         if chosen.write == "direct"
-        else _journalled(target, partial(instruments.shipped, said)),
+        else _journalled(target, partial(instruments.shipped, said), texts_pause.begin),
         lookup=lookup,
         key=key,
         narrator=narrator,
         clock=SystemClock(),
         release=partial(_release, lookup, target, push),
         listeners=listeners,
+        texts_pause=texts_pause,
     )
     ledger = Ledger(chosen, parts, name=name)
     instruments.watch(metrics.LedgerSource(ledger, said, cap_bytes=_cap_bytes(chosen)))
@@ -178,20 +181,24 @@ def _direct(target: Target) -> Direct:
     return Direct(connect, project=chosen.project, vote_deadline_h=chosen.vote_deadline_h)
 
 
-def _journalled(target: Target, on_batch: Callable[[float, str | None], None]) -> Journalled:
+def _journalled(
+    target: Target, on_batch: Callable[[float, str | None], None], on_no_texts: Callable[[], None]
+) -> Journalled:
     chosen, directory = target.settings, target.journal_dir
     journal = Journal(
         directory, project=chosen.project, cap_bytes=_cap_bytes(chosen), fsync=chosen.journal_fsync
     )
 
     def make_shipper() -> Shipper:
-        return Shipper(
+        shipper = Shipper(
             directory,
             target.connect,
             vote_deadline_h=chosen.vote_deadline_h,
             gentle=True,
             on_batch=on_batch,
         )
+        shipper.on_no_texts = on_no_texts
+        return shipper
 
     return Journalled(journal, make_shipper if chosen.ship == "thread" else None)
 

@@ -19,7 +19,8 @@ from ragledger.ids import new_id
 from ragledger.journal import directory as files
 from ragledger.journal.journal import Journal
 from ragledger.journal.state import WriterState, lock_is_free
-from ragledger.model import AssessmentRecord, Record
+from ragledger.model import AssessmentRecord, Record, Text, TextsRecord
+from ragledger.testing import make_search
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
@@ -281,3 +282,24 @@ def test_a_fork_while_another_thread_appends_leaves_no_lock_behind(
     finally:
         stop.set()
         thread.join()
+
+
+def test_p3_past_half_of_the_cap_texts_are_refused_and_rows_have_the_rest(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, project="test", cap_bytes=1 << 20)
+    texts = TextsRecord(new_id(), (Text(0, "x" * 8000),))
+    journal.prepare()
+    for _ in range(1000):
+        journal.tend()
+        if (refusal := journal.put(texts)) is not None:
+            break
+    assert refusal == "texts_cap"
+    assert journal.put(make_search("a")) is None
+    assert journal.writer is not None
+    assert journal.writer.state.refused == {"texts_cap": 1}
+
+    segments = [path for _, path in files.segments(tmp_path, journal.writer.writer_id.hex)]
+    for path in segments[:-2]:
+        path.unlink()  # shipped
+    journal.tend()
+    assert journal.put(texts) is None
+    journal.release()

@@ -114,7 +114,7 @@ def test_p3_the_parts_are_those_that_a_recorder_has(make_world: Callable[..., Wo
     recorder = vars(make_world().ledger.recorder)
     names = (
         "ledger project guard clock attempts known caps new_id kept_as _privacy _stores_text _sink _narrator "
-        "_listeners"
+        "_listeners texts_pause"
     )
     assert set(recorder) == set(names.split())
     telling = {name for name in vars(MemoryNarration) if not name.startswith("_")}

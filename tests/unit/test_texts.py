@@ -9,8 +9,9 @@ import pytest
 from ragledger import Candidate
 from ragledger.ids import new_id
 from ragledger.model import SearchRecord, Text, TextsRecord, encode_record
+from ragledger.observation import Opening
 from ragledger.testing import MemoryLedger, make_hit, make_search, memory_ledger
-from ragledger.texts import LONGEST_TEXT, MOST_TEXTS, Told, texts_of
+from ragledger.texts import ASK_AGAIN_S, LONGEST_TEXT, MOST_TEXTS, Told, texts_of
 from ragledger.waiting import _made_us
 
 
@@ -42,6 +43,37 @@ def test_with_it_the_search_is_followed_by_its_texts_and_stays_free_of_them() ->
     assert ledger.backend.records[1].search_id == found.receipt.search_id
     assert "what is it" not in repr(ledger.row)
     assert not hasattr(found, "told")  # an application that keeps the observation keeps no text by it
+
+
+def test_p9_a_search_that_was_given_up_or_whose_row_failed_keeps_no_text() -> None:
+    with memory_ledger(store_text=True) as ledger:
+        with ledger.search(query="what is it") as late:
+            pass
+        late.tell(query="too late", chunks=["too late"])
+        given_up = ledger.recorder.open(Opening(framework="x"))
+        given_up.tell(query="what is it")
+        given_up.abandon()
+        ledger.backend.put = _interrupted  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt), ledger.search(query="what is it") as interrupted:
+            pass
+    assert [hasattr(each, "told") for each in (late, given_up, interrupted)] == [False] * 3
+
+
+def _interrupted(record: object) -> str | None:
+    raise KeyboardInterrupt
+
+
+def test_while_the_table_takes_none_no_text_is_put_and_then_it_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("ragledger.texts.time.monotonic", lambda: now[0])
+    with memory_ledger(store_text=True) as ledger:
+        ledger.recorder.texts_pause.begin()
+        search(ledger, query="first")
+        now[0] += ASK_AGAIN_S
+        search(ledger, query="second")
+    assert [found[0].text for found in texts(ledger)] == ["second"]
 
 
 def test_p8_an_unknown_question_is_null_and_not_empty() -> None:
@@ -89,6 +121,14 @@ def test_p3_a_refused_text_costs_nothing_but_itself() -> None:
         found = search(ledger, query="asked")
     assert found.receipt.status == "journalled"
     assert ledger.facts()["faults"] == {"refused:cap": 1}
+
+
+def test_p3_a_pause_that_raises_costs_the_text_alone() -> None:
+    with memory_ledger(store_text=True, strict=False) as ledger:
+        ledger.recorder.texts_pause = None  # type: ignore[assignment]
+        found = search(ledger, query="asked")
+    assert found.receipt.status == "journalled"
+    assert ledger.facts()["faults"] == {"texts": 1}
 
 
 class _Refusing:

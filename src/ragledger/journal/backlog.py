@@ -6,17 +6,15 @@ segment as soon as the table has it, because a segment stays until the writer ha
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ragledger.model import holds_text
 
 from . import directory as files
-from .frames import HEADER_SIZE, Frame, blank_frame, frame_size, is_in_use, scan
+from .blanking import Place, blank, blank_shipped
+from .frames import HEADER_SIZE, Frame, frame_size, is_in_use, scan
 from .state import WriterState
 
 __all__ = ["Backlog", "Batch"]
@@ -30,15 +28,6 @@ class _Position(NamedTuple):
     number: int
 
 
-class _Place(NamedTuple):
-    """Where a record of texts is."""
-
-    n: int
-    offset: int
-    number: int
-    length: int
-
-
 class Batch(NamedTuple):
     """Consecutive numbers `first` to `last`: those that were read, and those that are damaged."""
 
@@ -47,7 +36,7 @@ class Batch(NamedTuple):
     first: int
     last: int
     position: _Position
-    texts: tuple[_Place, ...]
+    texts: tuple[Place, ...]
 
 
 class Backlog:
@@ -60,6 +49,7 @@ class Backlog:
         self._live = live
         self._position = _Position(0, HEADER_SIZE, shipped)
         self._suspect: tuple[int, int] | None = None
+        self._looks_back = shipped > 0
 
     @property
     def shipped(self) -> int:
@@ -69,11 +59,16 @@ class Backlog:
     def rewind(self, shipped: int) -> None:
         """Starts over from the table's watermark: another shipper was faster, or a commit's answer was lost."""
         self._position = _Position(0, HEADER_SIZE, shipped)
+        self._looks_back = True
 
     def next_batch(self, limit: int) -> Batch | None:
         """Up to `limit` numbers after the last commit; None when there is nothing new that is complete."""
         # Said here too: a commit whose answer was lost, and another shipper's, are known from the table only.
         self.state.shipped = max(self.state.shipped, self.shipped)
+        if self._looks_back:
+            # Whoever took these to the table may not have come to blank them. Also when there is nothing new.
+            blank_shipped(self.directory, self.writer, self.shipped)
+            self._looks_back = False
         gathering = _Gathering(self.shipped, limit)
         n, offset = self._position.n, self._position.offset
         while not gathering.is_full and not self._has_all(gathering.number):
@@ -83,8 +78,6 @@ class Backlog:
             if following is None or gathering.is_full:
                 break
             n, offset = following, HEADER_SIZE
-        # Whoever took these to the table did not come to blank them.
-        self._blank([place for place in gathering.texts if place.number <= self.shipped])
         if not self._live:
             gathering.lose_until(self.state.published)
             # A record that is there was begun and finished, whatever a damaged state file says.
@@ -104,7 +97,7 @@ class Backlog:
         """The table has the batch: move on and remove segments that are behind."""
         self._position = batch.position
         self.state.shipped = max(self.state.shipped, batch.last)
-        self._blank(batch.texts)
+        blank(self.directory, self.writer, batch.texts)
         for n, path in files.segments(self.directory, self.writer):
             if n < batch.position.n:
                 path.unlink(missing_ok=True)
@@ -119,13 +112,6 @@ class Backlog:
     def close(self) -> None:
         """Lets go of the writer; its files stay."""
         self.state.close()
-
-    def _blank(self, places: Sequence[_Place]) -> None:
-        for n, within in groupby(places, lambda place: place.n):
-            path = files.segment_path(self.directory, self.writer, n)
-            with contextlib.suppress(FileNotFoundError), path.open("r+b", buffering=0) as file:
-                for place in within:
-                    os.pwrite(file.fileno(), blank_frame(place.number, place.length), place.offset)
 
     def _has_all(self, number: int) -> bool:
         """Whether a live writer has published nothing after `number`. What a dead one left is read to its end."""
@@ -164,7 +150,7 @@ class Backlog:
                 offset = start + found.end
                 if holds_text(found.body):
                     length = len(found.body)
-                    gathering.texts.append(_Place(n, offset - frame_size(length), found.number, length))
+                    gathering.texts.append(Place(n, offset - frame_size(length), found.number, length))
                 if gathering.is_full or self._has_all(gathering.number):
                     break
             elif self._is_damage(n, offset, final=final):
@@ -203,7 +189,7 @@ class _Gathering:
         self.number = number
         self.frames: list[Frame] = []
         self.damaged: list[int] = []
-        self.texts: list[_Place] = []
+        self.texts: list[Place] = []
         self._limit = limit
 
     @property

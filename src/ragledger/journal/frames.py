@@ -8,11 +8,13 @@ from typing import NamedTuple
 from zlib import crc32
 
 __all__ = [
+    "CHECKSUM_AT",
     "FRAME",
     "HEADER_SIZE",
     "Frame",
-    "blank_frame",
+    "blank_checksum",
     "frame_size",
+    "header_at",
     "is_in_use",
     "open_segment",
     "prepare_segment",
@@ -28,6 +30,8 @@ FRAME = struct.Struct("<IIIIQ")  # magic, length, crc, reserved, number
 _MAGIC = 0x474C_F00D
 _MAGIC_BYTES = struct.pack("<I", _MAGIC)
 _NUMBER = struct.Struct("<Q")
+_CHECKSUM = struct.Struct("<I")
+CHECKSUM_AT = 8
 _HEAD = FRAME.size
 _ALIGN = 8
 
@@ -72,11 +76,17 @@ def write_frame(target: memoryview, offset: int, number: int, body: bytes) -> No
     target[offset : offset + 4] = _MAGIC_BYTES
 
 
-def blank_frame(number: int, length: int) -> bytes:
-    """A whole record of that number and length whose body says nothing."""
-    blank = bytearray(_HEAD + length)
-    write_frame(memoryview(blank), 0, number, bytes(length))
-    return bytes(blank)
+def blank_checksum(number: int, length: int) -> bytes:
+    """What a header has at `CHECKSUM_AT` when the body is all zeros."""
+    return _CHECKSUM.pack(_checksum(number, bytes(length)))
+
+
+def header_at(data: bytes, offset: int) -> tuple[int, int] | None:
+    """Length and number that a header says, whatever became of its body; None where there is none."""
+    if offset + FRAME.size > len(data):
+        return None
+    magic, length, _, _, number = FRAME.unpack_from(data, offset)
+    return (length, number) if magic == _MAGIC else None
 
 
 def scan(data: bytes, offset: int) -> Iterator[Frame | int]:

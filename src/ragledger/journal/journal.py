@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from ragledger.ids import new_id
-from ragledger.model import Record, encode_record
+from ragledger.model import Record, TextsRecord, encode_record
 
 from . import directory as files
 from .state import Identity
@@ -61,6 +61,8 @@ class Journal:
             writer = self._writer or self._open_writer()
             if writer is None:
                 return self._refuse("no_journal")
+            if writer.crowded and isinstance(record, TextsRecord):
+                return writer.state.refuse("texts_cap")
             refusal = writer.append(body)
         return refusal
 

@@ -26,7 +26,7 @@ from . import directory as files
 
 __all__ = ["REASONS", "Condition", "Identity", "WriterState", "condition_of", "lock_is_free"]
 
-REASONS = ("cap", "no_space", "too_large", "reentry", "io_error", "no_journal", "lost")
+REASONS = ("cap", "no_space", "too_large", "reentry", "io_error", "no_journal", "lost", "texts_cap")
 """Why a record can be refused, in the order of the counters. Append only.
 
 `no_journal` was counted before there was this writer. `lost` had receipts: somebody deleted the journal before it was

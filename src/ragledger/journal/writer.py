@@ -51,6 +51,8 @@ class JournalWriter:
             files.lock_path(directory, writer_id.hex), writer_id, identity, time.time_ns() // 1000
         )
         self.closed = threading.Event()
+        self.crowded = False
+        """Whether the directory is past half of its cap, as of the last segment: the rest is for rows, not for texts."""
         self._durable = fsync != "none"
         self._always = fsync == "always"
         if self._durable:
@@ -113,6 +115,9 @@ class JournalWriter:
 
     def prepare(self) -> None:
         """Makes the next segment ahead of need. Called from a background thread, never raises."""
+        if self.crowded:
+            with contextlib.suppress(OSError):
+                self._measure()
         if not self._durable or self._always:
             for retired in self._take_retired():
                 retired.close()
@@ -308,11 +313,16 @@ class JournalWriter:
         self._last_n += 1
         return self._last_n
 
+    def _measure(self) -> int:
+        held = files.size_of(self.directory)
+        self.crowded = held > self._cap_bytes / 2
+        return held
+
     def _make(self, n: int, size: int, least: int) -> tuple[Segment | None, str | None]:
         """A segment of `size`, or where there is not so much room of the `least` size."""
         path = files.segment_path(self.directory, self.writer_id.hex, n)
         try:
-            if files.size_of(self.directory) + size <= self._cap_bytes:
+            if self._measure() + size <= self._cap_bytes:
                 return Segment(path, n, size, self.writer_id.bytes, durable=self._durable), None
             refusal = "cap"
         except OSError as exc:

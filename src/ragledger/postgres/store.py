@@ -20,7 +20,7 @@ from psycopg.types.range import Range
 from psycopg.types.string import BytesBinaryDumper
 
 from ragledger.journal.state import Identity
-from ragledger.model import FeedbackRecord
+from ragledger.model import FeedbackRecord, TextsRecord
 from ragledger.sql import named_queries
 
 from .connection import Connection
@@ -245,5 +245,7 @@ def _refused(entry: Entry, exc: BaseException) -> Entry:
     if orphaned and isinstance(record, FeedbackRecord) and record.checked:
         # Its search is gone, or still in the journal of the process that this one was forked from.
         return entry._replace(record=msgspec.structs.replace(record, checked=False))
+    if orphaned and isinstance(record, TextsRecord):
+        return entry._replace(rejection="no_search")  # erased before its texts came, or rejected itself
     reason = exc.sqlstate if isinstance(exc, psycopg.Error) and exc.sqlstate else "unencodable"
     return entry._replace(rejection=f"database:{reason}")

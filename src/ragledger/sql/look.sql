@@ -16,8 +16,10 @@ ORDER BY started_at
 SELECT
     (SELECT coalesce(sum(written), 0) FROM writer_fates),
     (SELECT count(*) FROM pending_feedback),
-    (SELECT count(*) FROM rejected),
-    (SELECT count(*) FROM rejected WHERE reason IN ('no_text_table', 'no_text_right')),
+    -- Of texts there are reasons that are no defect: half switched on, or the search was erased before they came.
+    (SELECT count(*) FROM rejected WHERE reason NOT IN ('no_text_table', 'no_text_right', 'no_search')),
+    (SELECT count(*) FROM rejected
+     WHERE reason IN ('no_text_table', 'no_text_right') AND rejected_at > now() - interval '1 day'),
     (SELECT count(DISTINCT epoch) FROM searches WHERE started_at > now() - interval '1 day')
 
 -- name: by_project

@@ -95,18 +95,39 @@ SELECT (SELECT count(*) FROM s), (SELECT count(*) FROM h), (SELECT count(*) FROM
     (SELECT count(*) FROM f), (SELECT count(*) FROM p)
 
 -- name: oldest_texts
+-- What was emptied is behind: `after` is where the batch before ended, and the condition skips what earlier runs emptied.
 SELECT search_id
 FROM (
-    SELECT search_id FROM search_texts WHERE search_id < %(before)s AND rank = 0 ORDER BY search_id LIMIT %(batch)s
+    SELECT DISTINCT search_id FROM search_texts
+    WHERE search_id > %(after)s AND search_id < %(before)s AND (rank > 0 OR text IS NOT NULL)
+    ORDER BY search_id LIMIT %(batch)s
 ) AS batch
 ORDER BY search_id DESC
 LIMIT 1
 
+-- name: empty_texts
+-- The row of rank 0 stays without its text, until its search goes: it holds the number. Else every search would be a hole
+-- of its own in `writers.removed`.
+WITH t AS (
+    DELETE FROM search_texts WHERE search_id > %(after)s AND search_id <= %(last)s AND rank > 0 RETURNING search_id
+), asked AS (
+    UPDATE search_texts SET text = NULL, cut = true
+    WHERE search_id > %(after)s AND search_id <= %(last)s AND rank = 0 AND (text IS NOT NULL OR NOT cut)
+    RETURNING search_id
+)
+SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM asked)
+
 -- name: texts_remove_up_to
-WITH t AS (DELETE FROM search_texts WHERE search_id <= %(last)s RETURNING writer_id, writer_seq)
+WITH t AS (
+    DELETE FROM search_texts WHERE search_id <= %(last)s
+    RETURNING writer_id, writer_seq, text IS NULL AND cut AS emptied
+)
 
 -- name: texts_remove_searches
-WITH t AS (DELETE FROM search_texts WHERE search_id = ANY(%(ids)s) RETURNING writer_id, writer_seq)
+WITH t AS (
+    DELETE FROM search_texts WHERE search_id = ANY(%(ids)s)
+    RETURNING writer_id, writer_seq, text IS NULL AND cut AS emptied
+)
 
 -- name: account_texts
 , gone AS (
@@ -117,7 +138,7 @@ WITH t AS (DELETE FROM search_texts WHERE search_id = ANY(%(ids)s) RETURNING wri
     FROM gone
     WHERE gone.writer_id = w.writer_id
 )
-SELECT count(*) FROM t
+SELECT count(*) FROM t WHERE NOT emptied
 
 -- name: waiting_elsewhere
 -- What a writer that is not finished has begun and not shipped.

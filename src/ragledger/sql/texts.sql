@@ -8,5 +8,7 @@ CREATE TABLE IF NOT EXISTS search_texts (
     writer_id   uuid NOT NULL,
     writer_seq  int8 NOT NULL,
     recorded_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT search_texts_pkey PRIMARY KEY (search_id, rank)
+    CONSTRAINT search_texts_pkey PRIMARY KEY (search_id, rank),
+    -- A text whose search was erased meanwhile, or was rejected, must not land: nobody could erase it any more.
+    CONSTRAINT search_texts_search FOREIGN KEY (search_id) REFERENCES searches
 );
