@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +43,23 @@ def test_p5_a_deleted_directory_is_noticed_counted_and_said_and_recording_goes_o
     [line] = errors(caplog)
     assert "3 record(s) that had a receipt are lost" in line
     assert str(journal.directory) not in line
+
+
+def test_p5_a_deletion_that_is_met_in_the_middle_is_counted_as_well(
+    make_journal: Callable[..., Journal],
+) -> None:
+    journal = make_journal()
+    for name in "ab":
+        journal.put(record(name))
+    before = journal.writer
+    assert before is not None
+    before.state.path.unlink()  # the segments follow a little later
+    segments = files.segments(journal.directory, before.writer_id.hex)
+    later = threading.Timer(0.1, lambda: [path.unlink() for _, path in segments])
+    later.start()
+    journal.tend()
+    later.join()
+    assert journal.all_refused() == {"lost": 2}
 
 
 def test_what_was_shipped_before_is_not_lost(make_journal: Callable[..., Journal]) -> None:

@@ -22,6 +22,7 @@ from .state import ATTEMPTED, PUBLISHED, Identity, WriterState
 
 __all__ = ["JournalWriter"]
 
+_LOOKS, _LOOK_S = 50, 0.02
 _FIRST_SEGMENT = 256 * 1024
 _LARGEST_SEGMENT = 4 * 1024 * 1024
 _GROWTH = 4
@@ -172,14 +173,25 @@ class JournalWriter:
         return there
 
     def leave(self) -> int:
-        """Closes a writer whose files are not there; the records with a receipt that nobody can find any more."""
-        try:
-            left = files.segments(self.directory, self.writer_id.hex)
-        except OSError:
-            left = []
-        is_lost = not left and self.state.is_unlinked()
+        """Closes a writer whose files are not there; the records with a receipt that nobody can find any more.
+
+        Called from a background thread. Who deletes files may be in the middle of it: what is left is looked at for a
+        second. What stays then is salvaged by whoever ships.
+        """
+        is_lost = self.state.is_unlinked()
+        for _ in range(_LOOKS):
+            if not is_lost or not self._has_segments():
+                break
+            time.sleep(_LOOK_S)
+        is_lost = is_lost and not self._has_segments()
         self.close()
         return max(0, self.state.published - self.state.shipped) if is_lost else 0
+
+    def _has_segments(self) -> bool:
+        try:
+            return bool(files.segments(self.directory, self.writer_id.hex))
+        except OSError:
+            return False
 
     def seal(self) -> None:
         """Cuts the current segment to what it holds and drops the prepared one: at exit, disk is given back.
