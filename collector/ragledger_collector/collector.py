@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from datetime import datetime, timezone
 from itertools import chain
 from typing import Any
-from uuid import UUID
 
 import msgspec
 from msgspec.structs import astuple
+from psycopg import sql
 from psycopg.errors import QueryCanceled
-from psycopg.types.multirange import Multirange
-from psycopg.types.range import Range
 
 from ragledger.errors import CollectorBusy
 from ragledger.postgres.connection import Connection
 from ragledger.sql import named_queries
+
+from . import arrivals
 
 __all__ = ["Collector", "Passed"]
 
@@ -72,7 +72,8 @@ class Collector:
         Raises:
             CollectorBusy: another session is.
         """
-        if not self._value(_arrivals("lock")):
+        row = self._connection.execute(arrivals.query("lock")).fetchone()
+        if row is None or not row[0]:
             raise CollectorBusy
 
     def run(
@@ -94,16 +95,12 @@ class Collector:
         return _walked(self._count_documents(), step, stopped)
 
     def _look_at_arrivals(self) -> Iterator[Passed]:
-        behind: list[Any] = self._connection.execute(_arrivals("behind")).fetchall()
-        for part in _parts(behind, self._numbers):
-            given = {
-                "writers": [writer for writer, _ in part],
-                "numbers": [_text(ranges) for _, ranges in part],
-            }
+        for part in arrivals.parts(arrivals.behind(self._connection), self._numbers):
+            given = arrivals.given(part)
             with self._step():
-                self._connection.execute(_arrivals("mark") + "\n" + _arrivals("touched"), given)
-                self._connection.execute(_arrivals("looked_at"), given)
-            yield Passed(records=sum(_size(ranges) for _, ranges in part))
+                self._connection.execute(arrivals.query("mark") + "\n" + arrivals.query("touched"), given)
+                self._connection.execute(arrivals.query("looked_at"), given)
+            yield Passed(records=sum(arrivals.size(ranges) for _, ranges in part))
 
     def _compute_minutes(self) -> Iterator[Passed]:
         while True:
@@ -124,14 +121,14 @@ class Collector:
     def _compute_batch(self) -> Passed | None:
         with self._step():
             batch: list[Any] = self._connection.execute(
-                _arrivals("batch"), {"limit": self._at_once}
+                arrivals.query("batch"), {"limit": self._at_once}
             ).fetchall()
             if not batch:
                 return None
             open_ones = [bucket for _, bucket, sealed in batch if not sealed]
             if open_ones:
                 self._recompute(batch[0][0], open_ones)
-            self._connection.execute(_arrivals("done"), _due(batch[0][0], [row[1] for row in batch]))
+            self._connection.execute(arrivals.query("done"), _due(batch[0][0], [row[1] for row in batch]))
         return Passed(minutes=len(open_ones), sealed=len(batch) - len(open_ones))
 
     def _recompute(self, project: str, minutes: Sequence[datetime]) -> None:
@@ -144,13 +141,14 @@ class Collector:
             for table in _TABLES:
                 self._clear(table, grain, coarse)
                 self._connection.execute(
-                    _sums(f"sum_{table}"), {**coarse, "grain": grain, "finer": finer, "length": length}
+                    _of(table, "finer") + sql.SQL("\n" + _sums(f"sum_{table}")),
+                    {**coarse, "grain": grain, "finer": finer, "length": length},
                 )
         epochs |= set(self._connection.execute(_sums("epochs_of"), days))
         touched = {"project": project, "epochs": [epoch for (epoch,) in epochs]}
         self._connection.execute(_sums("clear_epochs"), touched)
         self._connection.execute(_sums("epochs"), touched)
-        self._connection.execute(_arrivals("mark_days"), due)
+        self._connection.execute(arrivals.query("mark_days"), due)
 
     def _minute(self, due: Due) -> None:
         for table in _TABLES:
@@ -158,7 +156,7 @@ class Collector:
         self._connection.execute(named_queries("minutes", "ragledger_collector.sql")["minute"], due)
 
     def _clear(self, table: str, grain: str, due: Due) -> None:
-        self._connection.execute(_sums(f"clear_{table}"), {**due, "grain": grain})
+        self._connection.execute(_of(table, "clear"), {**due, "grain": grain})
 
     def _count_documents(self) -> Iterator[Passed]:
         queries = named_queries("documents", "ragledger_collector.sql")
@@ -192,10 +190,6 @@ class Collector:
                 self._connection.execute(_BY_INDEX)
             yield
 
-    def _value(self, query: Any) -> Any:
-        row = self._connection.execute(query).fetchone()
-        return row[0] if row else None
-
 
 def _walked(steps: Iterable[Passed], step: Step, stopped: Stopped) -> Passed:
     passed = Passed()
@@ -207,41 +201,13 @@ def _walked(steps: Iterable[Passed], step: Step, stopped: Stopped) -> Passed:
     return passed
 
 
-def _arrivals(name: str) -> Any:
-    return named_queries("arrivals", "ragledger_collector.sql")[name]
-
-
 def _sums(name: str) -> Any:
     return named_queries("sums", "ragledger_collector.sql")[name]
 
 
-def _parts(behind: Sequence[tuple[UUID, Multirange[int]]], most: int) -> Iterator[list[tuple[UUID, Any]]]:
-    """Numbers of writers, at most so many together."""
-    part: list[tuple[UUID, list[Range[int]]]] = []
-    room = most
-    for writer, numbers in behind:
-        for one in numbers:
-            first, past = one.lower or 0, one.upper or 0
-            while first < past:
-                last = min(past, first + room)
-                if not part or part[-1][0] != writer:
-                    part.append((writer, []))
-                part[-1][1].append(Range(first, last, "[)"))
-                room -= last - first
-                first = last
-                if not room:
-                    yield part
-                    part, room = [], most
-    if part:
-        yield part
-
-
-def _size(ranges: Sequence[Range[int]]) -> int:
-    return sum((one.upper or 0) - (one.lower or 0) for one in ranges)
-
-
-def _text(ranges: Sequence[Range[int]]) -> str:
-    return "{" + ",".join(f"[{one.lower},{one.upper})" for one in ranges) + "}"
+def _of(table: str, name: str) -> sql.Composed:
+    """A statement of `sql/sums.sql` that is the same for each table."""
+    return sql.SQL(_sums(name)).format(table=sql.Identifier(f"rollup_{table}"))
 
 
 def _due(project: str, buckets: Sequence[datetime]) -> Due:

@@ -11,11 +11,13 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from psycopg import sql
 
 from ragledger.measures.rollup import Cells, Counted, Key, cells_of, day_of
 from ragledger.postgres.connection import Connection, by_name, reading
 from ragledger.sql import named_queries
 
+from . import arrivals
 from .raw import Attempts, Row, hits_of, logical
 
 __all__ = ["Difference", "Sealed", "Verified", "verify"]
@@ -111,7 +113,8 @@ class _Check:
         found: Cells = {}
         for table, own in _OWN_KEY.items():
             key = ("grain", "project", "bucket", *_SERIES, *own)
-            found |= _cells(table, key, self._all(table, of))
+            query = sql.SQL(_query("rollup")).format(table=sql.Identifier(table))
+            found |= _cells(table, key, by_name(self._connection.execute(query, of)))
         found |= _cells(
             "rollup_document_days",
             ("grain", "project", "bucket", *_DOCUMENT),
@@ -193,13 +196,8 @@ class _Check:
         self._differing.append(Difference(table, grain, str(project), bucket, tuple(map(str, own)), columns))
 
     def _not_looked_at(self) -> set[tuple[str, datetime]]:
-        arrivals = named_queries("arrivals", "ragledger_collector.sql")
-        behind: list[Any] = self._connection.execute(arrivals["behind"]).fetchall()
-        numbers = [
-            "{" + ",".join(f"[{one.lower},{one.upper})" for one in ranges) + "}" for _, ranges in behind
-        ]
-        of = {"writers": [writer for writer, _ in behind], "numbers": numbers}
-        rows: Iterable[Any] = self._connection.execute(arrivals["touched"], of)
+        behind = arrivals.given(arrivals.behind(self._connection))
+        rows: Iterable[Any] = self._connection.execute(arrivals.query("touched"), behind)
         return {(project, _utc(bucket)) for project, bucket in rows}
 
     def _pairs(self, query: str) -> set[tuple[str, datetime]]:

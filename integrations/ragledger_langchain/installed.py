@@ -15,7 +15,7 @@ from ragledger.guard import Guard
 if TYPE_CHECKING:
     from ragledger import Ledger
 
-__all__ = ["MARK", "Mark", "State", "distinct", "known_state", "mark_of"]
+__all__ = ["MARK", "Mark", "State", "distinct", "known_state", "mark_of", "place_of"]
 
 MARK = "__ragledger_mark__"
 
@@ -65,6 +65,11 @@ def distinct(ledgers: Iterable[Ledger]) -> tuple[Ledger, ...]:
     """
     found: dict[tuple[str, ...], Ledger] = {}
     for ledger in ledgers:
-        settings = ledger.settings
-        found.setdefault((ledger.name, settings.dsn, settings.schema, settings.project), ledger)
+        found.setdefault(place_of(ledger), ledger)
     return tuple(found.values())
+
+
+def place_of(ledger: Ledger) -> tuple[str, ...]:
+    """Under which name it writes, and where to: the same for ledgers that are one."""
+    settings = ledger.settings
+    return ledger.name, settings.dsn, settings.schema, settings.project

@@ -24,7 +24,7 @@ from ragledger.scope import entered, scope
 from ragledger.weights import UNREADABLE, declared
 
 from . import extract, reranking
-from .installed import distinct, mark_of
+from .installed import distinct, mark_of, place_of
 from .listening import Heard, listen_to
 from .marks import LEDGER, SCORES, WEIGHTS, said_by, said_for_call
 from .nesting import Admission, Members, fusion_for, items_of, tag_of
@@ -88,7 +88,7 @@ class Search:
 
     def is_in(self, ledger: Ledger) -> bool:
         """Whether this ledger has a row of it."""
-        return any(len(distinct((each.ledger, ledger))) == 1 for each in self.observations)
+        return any(place_of(each.ledger) == place_of(ledger) for each in self.observations)
 
     def abandon(self) -> None:
         """Leaves nothing open, whatever happened (Ctrl-C, a fault under a strict ledger). Safe after the end."""

@@ -6,18 +6,18 @@ Holds no ledger: it is what a finalizer keeps, at garbage collection and at inte
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .guard import Guard
 from .ports import Backend, HitLookup
 from .recorder import Recorder
+from .texts import TextsPause
 
 if TYPE_CHECKING:
     from .clock import Clock
     from .ledger import Ledger
     from .ports import Listener, Narrator
-    from .texts import TextsPause
 
 __all__ = ["Parts"]
 
@@ -37,7 +37,7 @@ class Parts:
     clock: Clock
     release: Callable[[], None]
     listeners: Sequence[Listener] = ()
-    texts_pause: TextsPause | None = None
+    texts_pause: TextsPause = field(default_factory=TextsPause)
 
     def recorder_for(self, ledger: Ledger) -> Recorder:
         """The ledger's recorder."""
@@ -48,10 +48,9 @@ class Parts:
             guard=self.guard,
             clock=self.clock,
             kept_as=self.backend.kept_as,
+            texts_pause=self.texts_pause,
         )
         recorder.listen(self.listeners)
-        if self.texts_pause is not None:
-            recorder.texts_pause = self.texts_pause
         return recorder
 
     def close(self, timeout_s: float) -> None:

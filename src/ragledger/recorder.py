@@ -18,11 +18,12 @@ from .observation import NULL, NullObservation, Observation, Opening
 from .ports import FATE_UNKNOWN, Interrupted, Listener, Narration, Narrator, Sink, SpanFacts
 from .row import bare_row, circumstances, search_row
 from .scope import scope as current_scope
-from .texts import TextsPause, texts_of
+from .texts import texts_of
 
 if TYPE_CHECKING:
     from .clock import Clock
     from .ledger import Ledger
+    from .texts import TextsPause
 
 __all__ = ["Recorder"]
 
@@ -34,7 +35,7 @@ _FAULT = Receipt(search_id=None, status="refused", reason="fault")
 class Recorder:
     """Opens and closes observations for one ledger."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  its parts
         self,
         ledger: Ledger,
         *,
@@ -42,6 +43,7 @@ class Recorder:
         narrator: Narrator,
         guard: Guard,
         clock: Clock,
+        texts_pause: TextsPause,
         kept_as: Literal["journalled", "written"] = "journalled",
     ) -> None:
         self.ledger = ledger
@@ -56,7 +58,7 @@ class Recorder:
         self._sink = sink
         self._privacy = ledger.privacy
         self._stores_text = ledger.stores_text
-        self.texts_pause = TextsPause()
+        self.texts_pause = texts_pause
         self._narrator = narrator
         self._listeners: tuple[Listener, ...] = ()
 

@@ -105,23 +105,19 @@ def _remove(connection: Connection, query: str, of: dict[str, Any]) -> Removed:
     queries = named_queries("removal")
 
     def once() -> Removed:
-        with connection.transaction():
-            connection.execute(queries["lock"])
-            texts = _of_texts(connection, query, of)
-            row = connection.execute(queries[query] + "\n" + queries["account"], of).fetchone()
+        texts = _of_texts(connection, query, of)
+        row = connection.execute(queries[query] + "\n" + queries["account"], of).fetchone()
         return Removed(*row, search_texts=texts) if row else Removed()  # type: ignore[arg-type,misc]
 
-    return _patiently(once)
+    return _patiently(connection, once)
 
 
 def _empty_texts(connection: Connection, of: dict[str, Any]) -> Removed:
     def once() -> Removed:
-        with connection.transaction():
-            connection.execute(named_queries("removal")["lock"])
-            row: Any = connection.execute(named_queries("removal")["empty_texts"], of).fetchone()
+        row: Any = connection.execute(named_queries("removal")["empty_texts"], of).fetchone()
         return Removed(search_texts=int(row[0]))
 
-    return _patiently(once)
+    return _patiently(connection, once)
 
 
 def _of_texts(connection: Connection, query: str, of: dict[str, Any]) -> int:
@@ -134,11 +130,13 @@ def _of_texts(connection: Connection, query: str, of: dict[str, Any]) -> int:
     return int(row[0]) if row else 0  # type: ignore[call-overload]
 
 
-def _patiently(once: Callable[[], Removed]) -> Removed:
-    """A vote may land on a hit while the hit is being removed: then the database refuses, and the vote is seen next time."""
+def _patiently(connection: Connection, once: Callable[[], Removed]) -> Removed:
+    """Alone, in one transaction; again where that is refused: a vote may land on a hit that is being removed."""
     for left in reversed(range(_TRIES)):
         try:
-            return once()
+            with connection.transaction():
+                connection.execute(named_queries("removal")["lock"])
+                return once()
         except (psycopg.errors.ForeignKeyViolation, psycopg.errors.DeadlockDetected):
             if not left:
                 raise

@@ -44,7 +44,7 @@ class Shipper:
     the table has no place for texts.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what differs between an application's and a sidecar's
         self,
         directory: Path,
         connect: Callable[[], Connection],
@@ -53,6 +53,7 @@ class Shipper:
         live_writers: bool = False,
         gentle: bool = False,
         on_batch: Callable[[float, str | None], None] = lambda seconds, failure: None,
+        on_no_texts: Callable[[], None] = lambda: None,
     ) -> None:
         self.directory = directory
         self.landed = 0
@@ -61,7 +62,7 @@ class Shipper:
         self.gentle = gentle
         self._connect = connect
         self._on_batch = on_batch
-        self.on_no_texts: Callable[[], None] = lambda: None
+        self._on_no_texts = on_no_texts
         self._deadline_h = vote_deadline_h
         self._live_writers = live_writers
         self._connection: Connection | None = None
@@ -250,7 +251,7 @@ class Shipper:
             backlog.commit(batch)
             rejections.tell(self._told)
             if rejections.lack_a_table:
-                self.on_no_texts()
+                self._on_no_texts()
         return landed
 
     def _land(self, store: Store, backlog: Backlog, batch: Batch, rejections: Rejections) -> None:

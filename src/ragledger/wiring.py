@@ -190,15 +190,14 @@ def _journalled(
     )
 
     def make_shipper() -> Shipper:
-        shipper = Shipper(
+        return Shipper(
             directory,
             target.connect,
             vote_deadline_h=chosen.vote_deadline_h,
             gentle=True,
             on_batch=on_batch,
+            on_no_texts=on_no_texts,
         )
-        shipper.on_no_texts = on_no_texts
-        return shipper
 
     return Journalled(journal, make_shipper if chosen.ship == "thread" else None)
 

@@ -1,23 +1,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from fix_pg import Database
-from integration.shipping import World
+from integration.shipping import world
 from integration.texts import Ran
 
 from ragledger.cli import main
 
-
-@pytest.fixture
-def world(database: Database) -> Iterator[World]:
-    """Journals beside a database of their own."""
-    made = World(database)
-    yield made
-    for journal in made.journals:
-        journal.release()
+__all__ = ["world"]  # the fixture
 
 
 @pytest.fixture

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
+import pytest
 from fix_pg import Database
 
 from ragledger.journal import directory as files
@@ -92,6 +93,15 @@ UNION ALL SELECT writer_seq FROM deliveries WHERE writer_id = %s
 UNION ALL SELECT writer_seq FROM assessments WHERE writer_id = %s
 UNION ALL SELECT writer_seq FROM feedback WHERE writer_id = %s
 """
+
+
+@pytest.fixture
+def world(database: Database) -> Iterator[World]:
+    """Journals beside a database of their own."""
+    made = World(database)
+    yield made
+    for journal in made.journals:
+        journal.release()
 
 
 def fates(database: Database, directory: Path) -> dict[UUID, Fates]:

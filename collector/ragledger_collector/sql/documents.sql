@@ -1,8 +1,5 @@
 -- Documents per day of a project, and in total. A document counts once per search, in ok searches only.
 
--- name: waiting_days
-SELECT count(*) FROM rollup_dirty_days
-
 -- name: next_day
 SELECT d.project, d.day, EXISTS (
     SELECT FROM rollup_sealed s

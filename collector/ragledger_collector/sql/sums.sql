@@ -1,99 +1,66 @@
 -- Hours are sums of minutes, days are sums of hours. `buckets` are those of a project, `grain` theirs and `finer` the one
 -- below. Nothing is read but the rollups, so what a sealed minute says stays in its hour and its day.
 
--- name: clear_searches
-DELETE FROM rollup_searches WHERE grain = %(grain)s AND project = %(project)s AND bucket = ANY (%(buckets)s)
+-- name: clear
+DELETE FROM {table} WHERE grain = %(grain)s AND project = %(project)s AND bucket = ANY (%(buckets)s)
+
+-- name: finer
+-- What the statements below add up: the rows of the grain below, read by index bucket by bucket.
+WITH r AS (
+    SELECT of.due, f.*
+    FROM unnest(%(buckets)s::timestamptz[]) AS of(due)
+    CROSS JOIN LATERAL (
+        SELECT * FROM {table}
+        WHERE grain = %(finer)s AND project = %(project)s AND bucket >= of.due AND bucket < of.due + %(length)s::interval
+        OFFSET 0
+    ) AS f
+)
 
 -- name: sum_searches
 INSERT INTO rollup_searches
-SELECT %(grain)s::text, r.project, due.bucket, r.series_id,
-    sum(r.searches), sum(r.ok), sum(r.error), sum(r.cancelled), sum(r.skipped), sum(r.degraded),
-    sum(r.vector_available), sum(r.vector_unavailable), sum(r.untold), sum(r.empty), sum(r.found),
-    sum(r.delivered), sum(r.candidates), sum(r.candidates_known), sum(r.admitted), sum(r.admitted_known),
-    sum(r.top_candidate_sum), sum(r.top_candidate_known), sum(r.top_admitted_sum), sum(r.top_admitted_known),
-    sum(r.timed), min(r.first_ran_at), max(r.last_ran_at)
-FROM unnest(%(buckets)s::timestamptz[]) AS due(bucket)
-CROSS JOIN LATERAL (
-    SELECT * FROM rollup_searches
-    WHERE grain = %(finer)s AND project = %(project)s AND bucket >= due.bucket AND bucket < due.bucket + %(length)s::interval
-    OFFSET 0
-) AS r
-GROUP BY r.project, due.bucket, r.series_id
-
--- name: clear_latency
-DELETE FROM rollup_latency WHERE grain = %(grain)s AND project = %(project)s AND bucket = ANY (%(buckets)s)
+SELECT %(grain)s::text, project, due, series_id,
+    sum(searches), sum(ok), sum(error), sum(cancelled), sum(skipped), sum(degraded),
+    sum(vector_available), sum(vector_unavailable), sum(untold), sum(empty), sum(found),
+    sum(delivered), sum(candidates), sum(candidates_known), sum(admitted), sum(admitted_known),
+    sum(top_candidate_sum), sum(top_candidate_known), sum(top_admitted_sum), sum(top_admitted_known),
+    sum(timed), min(first_ran_at), max(last_ran_at)
+FROM r
+GROUP BY project, due, series_id
 
 -- name: sum_latency
 INSERT INTO rollup_latency
-SELECT %(grain)s::text, r.project, due.bucket, r.series_id, r.bin,
-    sum(r.searches)
-FROM unnest(%(buckets)s::timestamptz[]) AS due(bucket)
-CROSS JOIN LATERAL (
-    SELECT * FROM rollup_latency
-    WHERE grain = %(finer)s AND project = %(project)s AND bucket >= due.bucket AND bucket < due.bucket + %(length)s::interval
-    OFFSET 0
-) AS r
-GROUP BY r.project, due.bucket, r.series_id, r.bin
-
--- name: clear_words
-DELETE FROM rollup_words WHERE grain = %(grain)s AND project = %(project)s AND bucket = ANY (%(buckets)s)
+SELECT %(grain)s::text, project, due, series_id, bin,
+    sum(searches)
+FROM r
+GROUP BY project, due, series_id, bin
 
 -- name: sum_words
 INSERT INTO rollup_words
-SELECT %(grain)s::text, r.project, due.bucket, r.series_id, r.what, r.word,
-    sum(r.n)
-FROM unnest(%(buckets)s::timestamptz[]) AS due(bucket)
-CROSS JOIN LATERAL (
-    SELECT * FROM rollup_words
-    WHERE grain = %(finer)s AND project = %(project)s AND bucket >= due.bucket AND bucket < due.bucket + %(length)s::interval
-    OFFSET 0
-) AS r
-GROUP BY r.project, due.bucket, r.series_id, r.what, r.word
-
--- name: clear_shown
-DELETE FROM rollup_shown WHERE grain = %(grain)s AND project = %(project)s AND bucket = ANY (%(buckets)s)
+SELECT %(grain)s::text, project, due, series_id, what, word,
+    sum(n)
+FROM r
+GROUP BY project, due, series_id, what, word
 
 -- name: sum_shown
 INSERT INTO rollup_shown
-SELECT %(grain)s::text, r.project, due.bucket, r.series_id, r.position,
-    sum(r.shown), sum(r.accessed)
-FROM unnest(%(buckets)s::timestamptz[]) AS due(bucket)
-CROSS JOIN LATERAL (
-    SELECT * FROM rollup_shown
-    WHERE grain = %(finer)s AND project = %(project)s AND bucket >= due.bucket AND bucket < due.bucket + %(length)s::interval
-    OFFSET 0
-) AS r
-GROUP BY r.project, due.bucket, r.series_id, r.position
-
--- name: clear_votes
-DELETE FROM rollup_votes WHERE grain = %(grain)s AND project = %(project)s AND bucket = ANY (%(buckets)s)
+SELECT %(grain)s::text, project, due, series_id, position,
+    sum(shown), sum(accessed)
+FROM r
+GROUP BY project, due, series_id, position
 
 -- name: sum_votes
 INSERT INTO rollup_votes
-SELECT %(grain)s::text, r.project, due.bucket, r.series_id, r.position, r.voter,
-    sum(r.accessed), sum(r.judged), sum(r.useful)
-FROM unnest(%(buckets)s::timestamptz[]) AS due(bucket)
-CROSS JOIN LATERAL (
-    SELECT * FROM rollup_votes
-    WHERE grain = %(finer)s AND project = %(project)s AND bucket >= due.bucket AND bucket < due.bucket + %(length)s::interval
-    OFFSET 0
-) AS r
-GROUP BY r.project, due.bucket, r.series_id, r.position, r.voter
-
--- name: clear_judged
-DELETE FROM rollup_judged WHERE grain = %(grain)s AND project = %(project)s AND bucket = ANY (%(buckets)s)
+SELECT %(grain)s::text, project, due, series_id, position, voter,
+    sum(accessed), sum(judged), sum(useful)
+FROM r
+GROUP BY project, due, series_id, position, voter
 
 -- name: sum_judged
 INSERT INTO rollup_judged
-SELECT %(grain)s::text, r.project, due.bucket, r.series_id, r.voter, r.k,
-    sum(r.searches), sum(r.useful), sum(r.judged), sum(r.useful_sq), sum(r.judged_sq), sum(r.useful_judged)
-FROM unnest(%(buckets)s::timestamptz[]) AS due(bucket)
-CROSS JOIN LATERAL (
-    SELECT * FROM rollup_judged
-    WHERE grain = %(finer)s AND project = %(project)s AND bucket >= due.bucket AND bucket < due.bucket + %(length)s::interval
-    OFFSET 0
-) AS r
-GROUP BY r.project, due.bucket, r.series_id, r.voter, r.k
+SELECT %(grain)s::text, project, due, series_id, voter, k,
+    sum(searches), sum(useful), sum(judged), sum(useful_sq), sum(judged_sq), sum(useful_judged)
+FROM r
+GROUP BY project, due, series_id, voter, k
 
 -- name: epochs_of
 -- Whose days these are.

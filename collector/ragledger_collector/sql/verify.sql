@@ -46,38 +46,8 @@ SELECT f.search_id, f.rank, f.stage, f.outcome, f.actor_kind, f.actor_id, f.give
 FROM searches s JOIN feedback f USING (search_id)
 WHERE s.project = %(project)s AND s.started_at >= %(day)s AND s.started_at < %(day)s + interval '24 hours'
 
--- name: rollup_searches
-SELECT k.*, r.* FROM rollup_searches r LEFT JOIN (
-    SELECT series_id, project AS of_project, corpus, surface, has_session, actor_kind, epoch FROM rollup_series
-) AS k USING (series_id)
-WHERE r.project = %(project)s AND r.bucket >= %(day)s AND r.bucket < %(day)s + interval '24 hours'
-
--- name: rollup_latency
-SELECT k.*, r.* FROM rollup_latency r LEFT JOIN (
-    SELECT series_id, project AS of_project, corpus, surface, has_session, actor_kind, epoch FROM rollup_series
-) AS k USING (series_id)
-WHERE r.project = %(project)s AND r.bucket >= %(day)s AND r.bucket < %(day)s + interval '24 hours'
-
--- name: rollup_words
-SELECT k.*, r.* FROM rollup_words r LEFT JOIN (
-    SELECT series_id, project AS of_project, corpus, surface, has_session, actor_kind, epoch FROM rollup_series
-) AS k USING (series_id)
-WHERE r.project = %(project)s AND r.bucket >= %(day)s AND r.bucket < %(day)s + interval '24 hours'
-
--- name: rollup_shown
-SELECT k.*, r.* FROM rollup_shown r LEFT JOIN (
-    SELECT series_id, project AS of_project, corpus, surface, has_session, actor_kind, epoch FROM rollup_series
-) AS k USING (series_id)
-WHERE r.project = %(project)s AND r.bucket >= %(day)s AND r.bucket < %(day)s + interval '24 hours'
-
--- name: rollup_votes
-SELECT k.*, r.* FROM rollup_votes r LEFT JOIN (
-    SELECT series_id, project AS of_project, corpus, surface, has_session, actor_kind, epoch FROM rollup_series
-) AS k USING (series_id)
-WHERE r.project = %(project)s AND r.bucket >= %(day)s AND r.bucket < %(day)s + interval '24 hours'
-
--- name: rollup_judged
-SELECT k.*, r.* FROM rollup_judged r LEFT JOIN (
+-- name: rollup
+SELECT k.*, r.* FROM {table} r LEFT JOIN (
     SELECT series_id, project AS of_project, corpus, surface, has_session, actor_kind, epoch FROM rollup_series
 ) AS k USING (series_id)
 WHERE r.project = %(project)s AND r.bucket >= %(day)s AND r.bucket < %(day)s + interval '24 hours'

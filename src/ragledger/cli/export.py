@@ -55,13 +55,14 @@ def export_command(
         whom = whose(target.settings, session=session, actor=actor, search=search)
     written = 0
     with open_connection(dsn, schema) as connection, reading(connection):
-        withheld = keeps_texts(connection) and not _may_read_texts(connection)
-        for line in _lines(connection, whom, texts=keeps_texts(connection) and not withheld):
+        kept = keeps_texts(connection)
+        texts = kept and _may_read_texts(connection)
+        for line in _lines(connection, whom, texts=texts):
             sys.stdout.buffer.write(line + b"\n")
             written += 1
     sys.stdout.buffer.flush()
     typer.echo(f"{written:,} row(s)", err=True)
-    if withheld:
+    if kept and not texts:
         typer.echo(
             "ragledger export: queries and chunks kept as text are not in it: this user may not read them; "
             "GRANT ragledger_texts TO it",

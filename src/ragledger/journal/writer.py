@@ -178,20 +178,20 @@ class JournalWriter:
         Called from a background thread. Who deletes files may be in the middle of it: what is left is looked at for a
         second. What stays then is salvaged by whoever ships.
         """
-        is_lost = self.state.is_unlinked()
-        for _ in range(_LOOKS):
-            if not is_lost or not self._has_segments():
-                break
-            time.sleep(_LOOK_S)
-        is_lost = is_lost and not self._has_segments()
+        is_lost = self.state.is_unlinked() and self._segments_go()
         self.close()
         return max(0, self.state.published - self.state.shipped) if is_lost else 0
 
-    def _has_segments(self) -> bool:
-        try:
-            return bool(files.segments(self.directory, self.writer_id.hex))
-        except OSError:
-            return False
+    def _segments_go(self) -> bool:
+        """Whether there is none, or soon is none any more."""
+        for _ in range(_LOOKS):
+            try:
+                if not files.segments(self.directory, self.writer_id.hex):
+                    return True
+            except OSError:
+                return True
+            time.sleep(_LOOK_S)
+        return False
 
     def seal(self) -> None:
         """Cuts the current segment to what it holds and drops the prepared one: at exit, disk is given back.

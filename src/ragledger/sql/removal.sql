@@ -11,9 +11,6 @@ FROM (
 ORDER BY search_id DESC
 LIMIT 1
 
--- name: left_before
-SELECT count(*) FROM searches WHERE search_id < %(before)s
-
 -- name: remove_up_to
 WITH f AS (
     DELETE FROM feedback WHERE search_id <= %(last)s RETURNING search_id, writer_id, writer_seq
