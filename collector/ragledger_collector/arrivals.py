@@ -62,4 +62,5 @@ def parts(
 
 
 def size(ranges: Numbers) -> int:
+    """How many numbers these are."""
     return sum((one.upper or 0) - (one.lower or 0) for one in ranges)
