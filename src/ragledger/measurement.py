@@ -7,25 +7,18 @@ number means is said in `measures/report.py`.
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TypeVar, get_args
 
 import msgspec
 
 from .errors import NothingToMeasure
 from .measures import facts
-from .measures.ranks import TOP
 from .measures.report import Measurement, Window
 from .measures.summary import summarise
 from .model import Outcome
 from .postgres.connection import Connection, reading
-from .sql import named_queries
+from .scoped import ScopeReader
 
-__all__ = ["OUTCOMES", "Measurement", "Window", "measure"]
-
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-"""From the worst to the best."""
-
-Fact = TypeVar("Fact", bound=msgspec.Struct)
+__all__ = ["Measurement", "Window", "measure"]
 
 
 def measure(connection: Connection, window: Window, *, useful_from: Outcome = "relevant") -> Measurement:
@@ -35,47 +28,29 @@ def measure(connection: Connection, window: Window, *, useful_from: Outcome = "r
         NothingToMeasure: no search lies in the window; the message says when the newest one was.
     """
     with reading(connection):
-        reader = _Reader(connection, window, useful_from)
-        extent = reader.one("extent", facts.ExtentFact)
+        reader = ScopeReader(connection, window, useful_from)
+        extent = reader.one("measure", "extent", facts.ExtentFact)
         if not extent.searches:
             raise NothingToMeasure(_nothing(window, _newest(connection, window, useful_from)))
         found = facts.Facts(
             extent=extent,
-            groups=reader.all("groups", facts.GroupFact),
-            conditions=reader.one("conditions", facts.ConditionsFact),
-            reasons=reader.all("reasons", facts.ReasonFact),
-            epochs=reader.all("epochs", facts.EpochFact),
-            shown=reader.all("shown", facts.ShownFact),
-            accessed=reader.all("accessed", facts.AccessedFact),
-            judged=reader.all("judged", facts.JudgedFact),
-            voters=reader.all("voters", facts.VoterFact),
+            groups=reader.all("measure", "groups", facts.GroupFact),
+            conditions=reader.one("measure", "conditions", facts.ConditionsFact),
+            reasons=reader.all("measure", "reasons", facts.ReasonFact),
+            epochs=reader.all("measure", "epochs", facts.EpochFact),
+            shown=reader.all("measure", "shown", facts.ShownFact),
+            accessed=reader.all("measure", "accessed", facts.AccessedFact),
+            judged=reader.all("measure", "judged", facts.JudgedFact),
+            voters=reader.all("measure", "voters", facts.VoterFact),
         )
     return summarise(found, window, useful_from)
 
 
-class _Reader:
-    """Runs the named queries over one window; typed facts come back."""
-
-    def __init__(self, connection: Connection, window: Window, useful_from: Outcome) -> None:
-        self._connection = connection
-        self._parameters = {
-            **msgspec.structs.asdict(window),
-            "useful": list(OUTCOMES[OUTCOMES.index(useful_from) :]),
-            "beyond": TOP + 1,
-        }
-
-    def all(self, query: str, fact: type[Fact]) -> list[Fact]:
-        queries = named_queries("measure")
-        rows = self._connection.execute(queries["scope"] + "\n" + queries[query], self._parameters).fetchall()
-        return [msgspec.convert(row, fact) for row in rows]
-
-    def one(self, query: str, fact: type[Fact]) -> Fact:
-        return self.all(query, fact)[0]
-
-
 def _newest(connection: Connection, window: Window, useful_from: Outcome) -> datetime | None:
     unbounded = msgspec.structs.replace(window, since=None, until=None)
-    return _Reader(connection, unbounded, useful_from).one("extent", facts.ExtentFact).last_search
+    return (
+        ScopeReader(connection, unbounded, useful_from).one("measure", "extent", facts.ExtentFact).last_search
+    )
 
 
 def _nothing(window: Window, newest: datetime | None) -> str:

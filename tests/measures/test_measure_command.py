@@ -4,7 +4,8 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from ragledger.cli.measure import moment, verdict
+from ragledger.cli.measure import verdict
+from ragledger.cli.windows import moment
 from ragledger.measures.report import VectorCounts
 
 NOW = datetime(2026, 3, 8, 12, 0, tzinfo=timezone.utc)

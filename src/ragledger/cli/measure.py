@@ -6,58 +6,36 @@ the lexical half of the product. The report is printed all the same.
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timedelta, timezone
-from enum import Enum
-from typing import Annotated, Optional
+from typing import Annotated
 
 import msgspec
 import typer
 
-from ragledger.measurement import Window, measure
+from ragledger.measurement import measure
 from ragledger.measures.report import VectorCounts
 from ragledger.measures.tables import heading, tables
 
 from .report_table import markdown, show
 from .session import DsnOption, JsonOption, SchemaOption, open_connection
+from .windows import (
+    CorpusOption,
+    ProjectOption,
+    SinceOption,
+    SurfaceOption,
+    UntilOption,
+    UsefulFrom,
+    UsefulOption,
+    window_of,
+)
 
-__all__ = ["measure_command", "moment", "verdict"]
+__all__ = ["measure_command", "verdict"]
 
-_AGO = re.compile(r"(\d{1,6})([mhdw])")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _LEXICAL_HALF = (
     "vector search was unavailable in every search of this window that tells ({n}): "
     "what was measured is the lexical half only"
 )
 
-ProjectOption = Annotated[
-    Optional[str],  # noqa: UP045  typer on Python 3.10 reads it at run time
-    typer.Option("--project", help="Only searches of this project. Default all."),
-]
-SurfaceOption = Annotated[Optional[str], typer.Option("--surface", help="Only searches of this surface.")]  # noqa: UP045
-CorpusOption = Annotated[Optional[str], typer.Option("--corpus", help="Only searches of this corpus.")]  # noqa: UP045
-SinceOption = Annotated[
-    str,
-    typer.Option("--since", help="From when: `7d`, `24h`, a date or time (UTC unless it says), or `all`."),
-]
-UntilOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--until", help="Up to when (exclusive), in the same forms. Default now."),
-]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="GitHub Markdown instead of text.")]
-
-
-class UsefulFrom(str, Enum):
-    """The lowest outcome that makes a hit useful."""
-
-    partially_relevant = "partially_relevant"
-    relevant = "relevant"
-    highly_relevant = "highly_relevant"
-
-
-UsefulOption = Annotated[
-    UsefulFrom, typer.Option("--useful-from", help="The lowest outcome that makes a hit useful.")
-]
 
 
 def measure_command(  # noqa: PLR0913  one parameter per option of the command line
@@ -80,7 +58,7 @@ def measure_command(  # noqa: PLR0913  one parameter per option of the command l
     """
     if as_json and as_markdown:
         raise typer.BadParameter("give --json or --markdown, not both")
-    window = _window(project=project, surface=surface, corpus=corpus, since=since, until=until)
+    window = window_of(project=project, surface=surface, corpus=corpus, since=since, until=until)
     with open_connection(dsn, schema) as connection:
         measurement = measure(connection, window, useful_from=useful_from.value)
     if as_json:
@@ -100,35 +78,3 @@ def verdict(vector: VectorCounts) -> tuple[int, str | None]:
     if vector.unavailable and not vector.available:
         return 1, _LEXICAL_HALF.format(n=vector.unavailable)
     return 0, None
-
-
-def moment(text: str, now: datetime) -> datetime | None:
-    """A bound of the window; None for `all`, which is no bound.
-
-    Raises:
-        ValueError: neither `all`, nor an age such as `7d`, nor an ISO date or time.
-    """
-    if text == "all":
-        return None
-    if ago := _AGO.fullmatch(text):
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    given = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
-    return given if given.tzinfo else given.replace(tzinfo=timezone.utc)
-
-
-def _window(
-    *, project: str | None, surface: str | None, corpus: str | None, since: str, until: str | None
-) -> Window:
-    now = datetime.now(timezone.utc)
-    bounds: dict[str, datetime | None] = {}
-    for name, text in (("since", since), ("until", until)):
-        try:
-            bounds[name] = moment(text, now) if text is not None else None
-        except (ValueError, OverflowError):
-            raise typer.BadParameter(
-                f"--{name} takes `7d`, `24h`, `2026-03-01`, `2026-03-01T12:00Z` or `all`, not {text!r}"
-            ) from None
-    try:
-        return Window(project=project, surface=surface, corpus=corpus, **bounds)
-    except ValueError as exc:
-        raise typer.BadParameter(f"--since and --until: {exc}") from None

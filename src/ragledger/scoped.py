@@ -1,0 +1,42 @@
+"""Reads the searches of a window, and what belongs to them, as typed facts. Which searches are meant is `sql/scope.sql`."""
+
+from __future__ import annotations
+
+from typing import TypeVar, get_args
+
+import msgspec
+
+from .measures.ranks import TOP
+from .measures.report import Window
+from .model import Outcome
+from .postgres.connection import Connection
+from .sql import named_queries
+
+__all__ = ["OUTCOMES", "ScopeReader"]
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+"""From the worst to the best."""
+
+Fact = TypeVar("Fact", bound=msgspec.Struct)
+
+
+class ScopeReader:
+    """Runs named queries over one window. The columns of a query are the fields of its fact, in that order."""
+
+    def __init__(self, connection: Connection, window: Window, useful_from: Outcome) -> None:
+        self._connection = connection
+        self._parameters = {
+            **msgspec.structs.asdict(window),
+            "useful": list(OUTCOMES[OUTCOMES.index(useful_from) :]),
+            "beyond": TOP + 1,
+        }
+
+    def all(self, file: str, query: str, fact: type[Fact]) -> list[Fact]:
+        """Every row of the query of `sql/<file>.sql`."""
+        text = named_queries("scope")["scope"] + "\n" + named_queries(file)[query]
+        rows = self._connection.execute(text, self._parameters).fetchall()
+        return [msgspec.convert(row, fact) for row in rows]
+
+    def one(self, file: str, query: str, fact: type[Fact]) -> Fact:
+        """Its first row."""
+        return self.all(file, query, fact)[0]
