@@ -11,6 +11,7 @@ import typer
 from ragledger.errors import RagledgerError
 
 from .collect import collect_command
+from .curate import curate_command
 from .demo import demo_command
 from .doctor import doctor_command
 from .erase import erase_command
@@ -37,6 +38,7 @@ app.command("init")(init_command)
 app.command("doctor")(doctor_command)
 app.command("tail")(tail_command)
 app.command("measure")(measure_command)
+app.command("curate")(curate_command)
 app.command("ship")(ship_command)
 app.command("retain")(retain_command)
 app.command("export")(export_command)

@@ -5,7 +5,8 @@
 -- Not materialized: the planner knows the tables, not a stored result (10 s and not 17 over 300,000 searches).
 WITH scope AS NOT MATERIALIZED (
     SELECT search_id, started_at, project, corpus, surface, session_id IS NOT NULL AS in_session, actor_kind,
-           status, skip_reason, degraded, degraded_reason, vector_available, latency_ms, admitted_count, epoch
+           status, skip_reason, degraded, degraded_reason, vector_available, latency_ms, admitted_count, epoch,
+           index_version, query_key, top_admitted_score
     FROM logical_searches
     WHERE (%(project)s::text IS NULL OR project = %(project)s)
       AND (%(corpus)s::text IS NULL OR corpus = %(corpus)s)
