@@ -24,6 +24,7 @@ class Receiver:
         self.metrics: list[Metric] = []
         self.scopes: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
+        self.refusing = threading.Event()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
@@ -84,6 +85,11 @@ class Receiver:
                     self.scopes.add((scope.scope.name, scope.scope.version))
                     self.metrics.extend(scope.metrics)
 
+    def refuse_metrics(self) -> threading.Event:
+        """Metrics by HTTP are answered with 400 until the event is cleared."""
+        self.refusing.set()
+        return self.refusing
+
     def close(self) -> None:
         self._http.shutdown()
         self._http.server_close()
@@ -107,6 +113,9 @@ def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/v1/metrics" and receiver.refusing.is_set():
+                self.send_error(400)
+                return
             if self.path == "/v1/metrics":
                 receiver.take_metrics(metrics_service_pb2.ExportMetricsServiceRequest.FromString(body))
                 answer = metrics_service_pb2.ExportMetricsServiceResponse().SerializeToString()

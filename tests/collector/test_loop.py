@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from collector_world import arrive, verified
 from fix_pg import Database
 from integration.shipping import RAGLEDGER, wait_until
 from measures.table_rows import START, TableRows, hit
+
+from ragledger_collector import arrivals
 
 pytestmark = [pytest.mark.pg, pytest.mark.processes]
 
@@ -58,6 +62,33 @@ def test_the_one_that_waits_takes_over_from_the_one_that_was_killed(database: Da
                     process.communicate()
     found = verified(database)
     assert found.differing == ()
+
+
+def test_it_is_ready_when_it_is_the_one_at_work_and_no_more_when_it_ends(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, address = tmp_path / "ready", str(tmp_path / "notify")
+    file.touch()  # of an earlier life
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd, database.connect() as other:
+        systemd.bind(address)
+        systemd.settimeout(60)
+        monkeypatch.setenv("NOTIFY_SOCKET", address)
+        assert other.execute(arrivals.query("lock")).fetchone() == (True,)
+        process = start(database, "--ready-file", str(file))
+        try:
+            assert process.stderr is not None
+            assert "another collector is at work" in process.stderr.readline()
+            assert not file.exists()
+            other.close()
+            assert systemd.recv(100) == b"READY=1"
+            wait_until(file.exists)
+            process.send_signal(signal.SIGTERM)
+            assert systemd.recv(100) == b"STOPPING=1"
+            assert process.wait(60) == 0
+            assert not file.exists()
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def test_a_signal_ends_it_after_the_step_at_hand(database: Database) -> None:

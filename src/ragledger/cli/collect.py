@@ -6,15 +6,18 @@ import math
 import signal
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from ragledger.errors import ConfigError, DatabaseUnavailable, RagledgerError
+from ragledger.errors import CollectorBusy, ConfigError, DatabaseUnavailable, RagledgerError
 from ragledger.postgres.connection import translated
 
+from .outlets import EndpointOption, OtlpOption, Outlets, PrometheusOption, outlets_of
 from .progress import progress
+from .readiness import Readiness
 from .session import DsnOption, JsonOption, SchemaOption, open_target
 
 if TYPE_CHECKING:
@@ -28,26 +31,40 @@ _DOCUMENTS_EVERY_S = 600.0
 _LONGEST_S = 86_400.0
 
 
-def collect_command(
+def collect_command(  # noqa: PLR0913  one parameter per option of the command line
     dsn: DsnOption = None,
     schema: SchemaOption = None,
     once: Annotated[bool, typer.Option("--once", help="One pass over what is there, then leave.")] = False,  # noqa: FBT002
     every: Annotated[
         str | None, typer.Option("--every", help="Pass after pass, such as `15s`, until SIGTERM or Ctrl-C.")
     ] = None,
+    otlp: OtlpOption = False,  # noqa: FBT002
+    endpoint: EndpointOption = None,
+    prometheus: PrometheusOption = None,
+    ready_file: Annotated[
+        Path | None,
+        typer.Option(help="With --every: made once this one is at work, removed at the end. For probes."),
+    ] = None,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
     """Make rollups from the table. One collector works at a time; another one waits to take over (--every) or leaves with 2.
 
-    Example: ragledger collect --every 15s
+    Example: ragledger collect --every 15s --prometheus 9464
     """
     if once == (every is not None):
         raise ConfigError("say how: --once, or --every 15s")
-    with open_target(dsn, schema) as target:
-        if every is None:
-            _tell(_once(target), as_json=as_json)
+    if prometheus is not None and every is None:
+        raise ConfigError("--prometheus needs --every: with --once nobody is there to answer a scrape")
+    every_s = seconds(every) if every is not None else None
+    with (
+        open_target(dsn, schema) as target,
+        outlets_of(otlp=otlp, endpoint=endpoint, prometheus=prometheus) as outlets,
+    ):
+        if every_s is None:
+            _tell(_once(target, outlets), as_json=as_json)
         else:
-            _follow(target, seconds(every), as_json=as_json)
+            with Readiness("ragledger collect", ready_file) as readiness:
+                _follow(target, every_s, outlets, readiness, as_json=as_json)
 
 
 def seconds(text: str) -> float:
@@ -80,16 +97,18 @@ def _collector(connection: Connection) -> Collector:
     return collector
 
 
-def _once(target: Target) -> Passed:
-    with (
-        _connect(target) as connection,
-        translated(),
-        progress("collecting", "records, minutes and days") as step,
-    ):
-        return _collector(connection).run(step=step)
+def _once(target: Target, outlets: Outlets) -> Passed:
+    with _connect(target) as connection:
+        with translated(), progress("collecting", "records, minutes and days") as step:
+            collector = _collector(connection)
+            outlets.work()
+            began = time.monotonic()
+            passed = collector.run(step=step)
+        outlets.passed(connection, began)
+    return passed
 
 
-def _follow(target: Target, every_s: float, *, as_json: bool) -> None:
+def _follow(target: Target, every_s: float, outlets: Outlets, readiness: Readiness, *, as_json: bool) -> None:
     done = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: done.set())
@@ -98,6 +117,8 @@ def _follow(target: Target, every_s: float, *, as_json: bool) -> None:
         try:
             with _connect(target) as connection, translated():
                 collector = _collector(connection)
+                outlets.work()
+                readiness.reach()
                 if failed:
                     typer.echo("ragledger collect: at work", err=True)
                 failed = ""
@@ -106,10 +127,13 @@ def _follow(target: Target, every_s: float, *, as_json: bool) -> None:
                     passed = collector.run(documents=False, stopped=done.is_set)
                     if documents.due(began) and not done.is_set():
                         passed += _documents(collector, done)
+                    if not done.is_set():
+                        outlets.passed(connection, began)
                     if passed.records or passed.minutes or passed.days:
                         _tell(passed, as_json=as_json)
                     done.wait(max(0.0, every_s - (time.monotonic() - began)))
         except RagledgerError as exc:
+            outlets.rest() if isinstance(exc, CollectorBusy) else outlets.failed()
             if str(exc) != failed:
                 failed = str(exc)
                 typer.echo(f"ragledger collect: waiting ({failed})", err=True)
