@@ -6,6 +6,7 @@ RagledgerError
 ├── DatabaseUnavailable    no usable connection to the database now
 ├── SchemaError            the schema is missing, older or newer than this release
 ├── NothingToMeasure       the window holds no search
+├── NotComparable          two sides that may not be laid side by side
 ├── CollectorBusy          another collector is at work in this schema
 └── VoteRefused            a vote that can never count
     ├── MalformedReference     not a search id, not a rank, not an outcome
@@ -22,6 +23,7 @@ __all__ = [
     "EmbeddedError",
     "HitNotReturned",
     "MalformedReference",
+    "NotComparable",
     "NothingToMeasure",
     "RagledgerError",
     "SchemaError",
@@ -55,6 +57,10 @@ class SchemaError(RagledgerError):
 
 class NothingToMeasure(RagledgerError):
     """The window holds no search."""
+
+
+class NotComparable(RagledgerError):
+    """Two sides that may not be laid side by side, or that cannot be told."""
 
 
 class CollectorBusy(RagledgerError):

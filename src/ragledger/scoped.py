@@ -21,12 +21,15 @@ Fact = TypeVar("Fact", bound=msgspec.Struct)
 
 
 class ScopeReader:
-    """Runs named queries over one window. The columns of a query are the fields of its fact, in that order."""
+    """Runs named queries over one window, or what it holds of one epoch. The columns of a query are the fields of its fact, in that order."""
 
-    def __init__(self, connection: Connection, window: Window, useful_from: Outcome) -> None:
+    def __init__(
+        self, connection: Connection, window: Window, useful_from: Outcome, epoch: str | None = None
+    ) -> None:
         self._connection = connection
         self._parameters = {
             **msgspec.structs.asdict(window),
+            "epoch": epoch,
             "useful": list(OUTCOMES[OUTCOMES.index(useful_from) :]),
             "beyond": TOP + 1,
         }

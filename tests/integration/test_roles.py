@@ -32,6 +32,7 @@ _ROLLUPS = (
     *("rollup_series", "rollup_searches", "rollup_latency", "rollup_words", "rollup_judged", "rollup_shown"),
     *("rollup_votes", "rollup_document_days", "rollup_documents", "epochs"),
 )
+_PLANS = ("plans", "plan_looks")
 _MARKS = ("rollup_arrivals", "rollup_dirty", "rollup_dirty_days")
 
 # role -> relation -> privilege -> columns. This is reference/traps.md "Rights", with what the readers see.
@@ -52,7 +53,8 @@ GRANTS: dict[str, dict[str, dict[str, Any]]] = {
         "schema_migrations": {"SELECT": ALL},
     },
     "ragledger_reader": {
-        name: {"SELECT": ALL} for name in ("writer_fates", "schema_migrations", "rollup_sealed", *_ROLLUPS)
+        name: {"SELECT": ALL}
+        for name in ("writer_fates", "schema_migrations", "rollup_sealed", *_ROLLUPS, *_PLANS)
     },
     "ragledger_collector": {
         **{name: {"SELECT": ALL} for name in (*_TABLES, *_VIEWS, "schema_migrations", "rollup_sealed")},
@@ -60,6 +62,7 @@ GRANTS: dict[str, dict[str, dict[str, Any]]] = {
             name: dict.fromkeys(("SELECT", "INSERT", "UPDATE", "DELETE"), ALL)
             for name in (*_ROLLUPS, *_MARKS)
         },
+        **{name: {"SELECT": ALL, "INSERT": ALL} for name in _PLANS},
     },
     "ragledger_texts": {},  # what it may where there is a table for texts: tests/integration/test_texts.py
 }
@@ -98,7 +101,7 @@ def test_p2_nobody_else_has_any_right(database: Database) -> None:
 
     assert database.rows(strangers) == []
     assert {name for (name,) in database.rows(owned)} == {
-        *(*_TABLES, *_VIEWS, *_ROLLUPS, *_MARKS),
+        *(*_TABLES, *_VIEWS, *_ROLLUPS, *_MARKS, *_PLANS),
         *("schema_migrations", "rollup_sealed"),
     }
 

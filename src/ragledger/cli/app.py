@@ -11,6 +11,7 @@ import typer
 from ragledger.errors import RagledgerError
 
 from .collect import collect_command
+from .compare import compare_command
 from .curate import curate_command
 from .demo import demo_command
 from .doctor import doctor_command
@@ -39,6 +40,7 @@ app.command("doctor")(doctor_command)
 app.command("tail")(tail_command)
 app.command("measure")(measure_command)
 app.command("curate")(curate_command)
+app.command("compare")(compare_command)
 app.command("ship")(ship_command)
 app.command("retain")(retain_command)
 app.command("export")(export_command)

@@ -23,3 +23,6 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON rollup_series, rollup_searches, rollup_l
     rollup_shown, rollup_votes, rollup_document_days, rollup_documents, epochs, rollup_arrivals, rollup_dirty,
     rollup_dirty_days TO ragledger_collector;
 GRANT SELECT ON rollup_sealed TO ragledger_collector;
+
+GRANT SELECT ON plans, plan_looks TO ragledger_reader;
+GRANT SELECT, INSERT ON plans, plan_looks TO ragledger_collector;

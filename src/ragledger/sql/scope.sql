@@ -13,6 +13,7 @@ WITH scope AS NOT MATERIALIZED (
       AND (%(surface)s::text IS NULL OR surface = %(surface)s)
       AND (%(since)s::timestamptz IS NULL OR started_at >= %(since)s)
       AND (%(until)s::timestamptz IS NULL OR started_at < %(until)s)
+      AND (%(epoch)s::text IS NULL OR epoch = %(epoch)s)
 ),
 delivered AS (
     SELECT DISTINCT ON (d.search_id) d.search_id, d.hit_ranks

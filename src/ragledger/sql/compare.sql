@@ -1,0 +1,103 @@
+-- What `ragledger compare` reads of one side, beside `epochs` and `voters` of `measure.sql`. `sql/scope.sql` opens every query.
+
+-- name: running
+-- The epochs that ran, the one of the newest search first.
+SELECT epoch, max(started_at) AS last_seen
+FROM scope
+WHERE status <> 'skipped'
+GROUP BY epoch
+ORDER BY last_seen DESC, epoch;
+
+-- name: shared
+SELECT count(*) AS searches FROM scope;
+
+-- name: mix
+SELECT project, surface, actor_kind,
+       count(*) AS ran,
+       count(*) FILTER (WHERE status = 'ok') AS ok,
+       count(*) FILTER (WHERE degraded) AS degraded
+FROM scope
+WHERE status <> 'skipped'
+GROUP BY project, surface, actor_kind;
+
+-- name: latency
+SELECT count(latency_ms) AS timed,
+       percentile_disc(0.50) WITHIN GROUP (ORDER BY latency_ms) AS p50_ms,
+       percentile_disc(0.95) WITHIN GROUP (ORDER BY latency_ms) AS p95_ms
+FROM scope
+WHERE status = 'ok';
+
+-- name: answers
+-- Of the ok searches: how many have a hit that is no padding (measures/rates.py), and of how many nobody knows what came back.
+-- The first hit settles nearly all of them by one join; the rest are looked up one by one.
+, settled AS (
+    SELECT search_id
+    FROM hits
+    WHERE rank = 1
+      AND admitted
+      AND NOT (lexical_score IS NOT DISTINCT FROM 0 AND vector_score IS NULL AND coalesce(score, 0) = 0)
+),
+unsettled AS MATERIALIZED (
+    SELECT s.search_id, s.admitted_count
+    FROM scope s
+    WHERE s.status = 'ok'
+      AND NOT EXISTS (SELECT FROM settled t WHERE t.search_id = s.search_id)
+),
+looked_up AS (
+    SELECT u.admitted_count,
+           EXISTS (
+               SELECT FROM hits h
+               WHERE h.search_id = u.search_id
+                 AND h.admitted
+                 AND NOT (
+                     h.lexical_score IS NOT DISTINCT FROM 0
+                     AND h.vector_score IS NULL
+                     AND coalesce(h.score, 0) = 0
+                     AND NOT coalesce(jsonb_path_exists(h.signals, '$.** ? (@.type() == "number")'), false)
+                 )
+           ) AS real_hit
+    FROM unsettled u
+)
+SELECT count(*) FILTER (WHERE NOT real_hit) AS nothing,
+       count(*) FILTER (WHERE NOT real_hit AND admitted_count IS NULL) AS untold
+FROM looked_up;
+
+-- name: shown
+SELECT position, count(*) AS hits
+FROM placed
+WHERE position <= 10
+GROUP BY position;
+
+-- name: clusters
+-- One row per search and voter kind, with U and J at each k: what is dealt anew is whole searches.
+, judgments AS MATERIALIZED (
+    SELECT search_id, rank, actor_kind AS voter,
+           avg((outcome = ANY (%(useful)s::text[]))::int4)::float8 AS useful
+    FROM current_votes
+    GROUP BY search_id, rank, actor_kind
+)
+SELECT j.voter,
+       s.project,
+       s.surface,
+       s.query_key,
+       coalesce(sum(j.useful) FILTER (WHERE p.position <= 1), 0) AS useful_1,
+       count(*) FILTER (WHERE p.position <= 1) AS judged_1,
+       coalesce(sum(j.useful) FILTER (WHERE p.position <= 3), 0) AS useful_3,
+       count(*) FILTER (WHERE p.position <= 3) AS judged_3,
+       coalesce(sum(j.useful) FILTER (WHERE p.position <= 5), 0) AS useful_5,
+       count(*) FILTER (WHERE p.position <= 5) AS judged_5,
+       sum(j.useful) AS useful_10,
+       count(*) AS judged_10
+FROM judgments j
+JOIN placed p USING (search_id, rank)
+JOIN searches s USING (search_id)
+WHERE p.position <= 10
+GROUP BY j.voter, s.search_id, s.project, s.surface, s.query_key;
+
+-- name: questions
+-- How often each question was asked; a null key counts the searches whose question cannot be told apart.
+SELECT q.query_key, count(*) AS searches
+FROM scope s
+JOIN searches q USING (search_id)
+WHERE s.status = 'ok'
+GROUP BY q.query_key;
