@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= 2
+CRANFIELD ?= ../shared/data/cranfield
 
-.PHONY: help demo test test-processes test-all test-oldest lint format faults bench clean
+.PHONY: help demo test test-processes test-all test-oldest lint format faults bench eval clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -56,6 +57,9 @@ faults: $(VENV)/.stamp  ## kills, outages, mutants; writes docs/faults.md
 
 bench: $(VENV)/.stamp  ## what every number in the README is produced by
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+eval: $(VENV)/.stamp  ## judged questions through the real retrievers; writes reports/ and the README's relevance section
+	$(BIN)/python -m ragledger.demo.evaluation --cranfield $(CRANFIELD)
 
 clean:  ## remove what was built
 	rm -rf $(VENV) $(VENV)-oldest .venv-3* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -7,6 +7,7 @@ RagledgerError
 ├── SchemaError            the schema is missing, older or newer than this release
 ├── NothingToMeasure       the window holds no search
 ├── NotComparable          two sides that may not be laid side by side
+├── UnusableJudgments      a golden set, a floor or a retriever that cannot be used as given
 ├── CollectorBusy          another collector is at work in this schema
 └── VoteRefused            a vote that can never count
     ├── MalformedReference     not a search id, not a rank, not an outcome
@@ -28,6 +29,7 @@ __all__ = [
     "RagledgerError",
     "SchemaError",
     "UnknownSearch",
+    "UnusableJudgments",
     "VoteRefused",
 ]
 
@@ -61,6 +63,10 @@ class NothingToMeasure(RagledgerError):
 
 class NotComparable(RagledgerError):
     """Two sides that may not be laid side by side, or that cannot be told."""
+
+
+class UnusableJudgments(RagledgerError):
+    """A golden set, what it is made of, a floor or a retriever cannot be used as given: nothing was checked."""
 
 
 class CollectorBusy(RagledgerError):

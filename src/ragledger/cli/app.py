@@ -17,6 +17,8 @@ from .demo import demo_command
 from .doctor import doctor_command
 from .erase import erase_command
 from .export import export_command
+from .gate import gate_command
+from .golden import golden_app
 from .init import init_command
 from .measure import measure_command
 from .retain import retain_command
@@ -41,6 +43,8 @@ app.command("tail")(tail_command)
 app.command("measure")(measure_command)
 app.command("curate")(curate_command)
 app.command("compare")(compare_command)
+app.add_typer(golden_app, name="golden")
+app.command("gate")(gate_command)
 app.command("ship")(ship_command)
 app.command("retain")(retain_command)
 app.command("export")(export_command)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
-from psycopg import sql
 
-from ragledger.postgres.connection import acting_as, by_name, keeps_texts, may_act_as, reading
-from ragledger.schema import TEXTS
+from ragledger.analyses.stored_texts import as_reader_of_texts, may_read_texts
+from ragledger.postgres.connection import by_name, keeps_texts, reading
 from ragledger.sql import named_queries
 from ragledger.whose import Whose, actor_parameters, whose
 
@@ -56,7 +54,7 @@ def export_command(
     written = 0
     with open_connection(dsn, schema) as connection, reading(connection):
         kept = keeps_texts(connection)
-        texts = kept and _may_read_texts(connection)
+        texts = kept and may_read_texts(connection)
         for line in _lines(connection, whom, texts=texts):
             sys.stdout.buffer.write(line + b"\n")
             written += 1
@@ -71,28 +69,12 @@ def export_command(
     raise typer.Exit(0 if written else 1)
 
 
-def _may_read_texts(connection: Connection) -> bool:
-    with _as_reader_of_texts(connection):
-        row = connection.execute(named_queries("whose")["may_read_texts"]).fetchone()
-    return bool(row and row[0])
-
-
-@contextmanager
-def _as_reader_of_texts(connection: Connection) -> Iterator[None]:
-    """Neither the collector nor anybody else reads texts in passing: as that role, or with the user's own rights."""
-    before = acting_as(connection)
-    role = sql.Identifier(TEXTS) if may_act_as(connection, TEXTS) else sql.SQL("NONE")
-    connection.execute(sql.SQL("SET LOCAL ROLE {}").format(role))
-    yield
-    connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(before)))
-
-
 def _lines(connection: Connection, whom: Whose, *, texts: bool) -> Iterator[bytes]:
     ids = {"ids": list(whom.searches(connection))}
     for query in _OF_SEARCHES:
         yield from _rows(connection, query, "feedback" if query == "votes_on" else query, ids)
     if texts:
-        with _as_reader_of_texts(connection):
+        with as_reader_of_texts(connection):
             yield from _rows(connection, "search_texts", "search_texts", ids)
     if whom.actor is not None:
         for query, table in _OF_VOTER.items():

@@ -20,6 +20,7 @@ __all__ = [
     "SchemaOption",
     "SearchOption",
     "SessionOption",
+    "connected",
     "open_connection",
     "open_target",
 ]
@@ -63,12 +64,18 @@ def open_connection(dsn: str | None, schema: str | None) -> Iterator[Connection]
     Raises:
         ConfigError, EmbeddedError, DatabaseUnavailable, SchemaError: each with one clear line.
     """
-    with open_target(dsn, schema) as target:
-        from ragledger.postgres.connection import translated
+    with open_target(dsn, schema) as target, connected(target) as connection:
+        yield connection
 
-        connection = target.connect(role="ragledger_collector", statement_timeout_s=600.0)
-        try:
-            with translated():
-                yield connection
-        finally:
-            connection.close()
+
+@contextmanager
+def connected(target: Target) -> Iterator[Connection]:
+    """The same, to a target that is open already."""
+    from ragledger.postgres.connection import translated
+
+    connection = target.connect(role="ragledger_collector", statement_timeout_s=600.0)
+    try:
+        with translated():
+            yield connection
+    finally:
+        connection.close()

@@ -16,7 +16,9 @@ __all__ = ["CORPUS", "build"]
 CORPUS = "python-reference"
 
 
-def build(connection: psycopg.Connection[Any], corpus: list[Passage], embed: Embedder) -> int:
+def build(
+    connection: psycopg.Connection[Any], corpus: list[Passage], embed: Embedder, name: str = CORPUS
+) -> int:
     """Embeds and stores every passage; a second run replaces the first one's. The number of passages."""
     queries = named_queries("demo")
     vectors = embed([passage.text for passage in corpus])
@@ -27,5 +29,5 @@ def build(connection: psycopg.Connection[Any], corpus: list[Passage], embed: Emb
             for passage, vector in zip(corpus, vectors, strict=True):
                 copy.write_row((passage.chunk_id, passage.document_id, passage.text, str(vector.tolist())))
         cursor.execute(queries["index"])
-        cursor.execute(queries["inventory"], {"corpus": CORPUS})
+        cursor.execute(queries["inventory"], {"corpus": name})
     return len(corpus)

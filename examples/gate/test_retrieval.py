@@ -1,0 +1,17 @@
+"""The gate as a test of the application."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from search import retrieve
+
+from ragledger.gate import Gate
+
+HERE = Path(__file__).parent
+
+
+def test_retrieval_is_not_below_the_floor() -> None:
+    # What could not be run raises UnusableJudgments: an error, or a pytest.skip if you would rather have that.
+    verdict = Gate(HERE / "golden.json", HERE / "floor.toml").check(retrieve, embedding_model="none")
+    assert verdict.passed, "\n".join(verdict.lines())
