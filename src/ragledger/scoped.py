@@ -34,10 +34,10 @@ class ScopeReader:
             "beyond": TOP + 1,
         }
 
-    def all(self, file: str, query: str, fact: type[Fact]) -> list[Fact]:
-        """Every row of the query of `sql/<file>.sql`."""
+    def all(self, file: str, query: str, fact: type[Fact], **given: object) -> list[Fact]:
+        """Every row of the query of `sql/<file>.sql`; `given` are parameters of its own."""
         text = named_queries("scope")["scope"] + "\n" + named_queries(file)[query]
-        rows = self._connection.execute(text, self._parameters).fetchall()
+        rows = self._connection.execute(text, {**self._parameters, **given}).fetchall()
         return [msgspec.convert(row, fact) for row in rows]
 
     def one(self, file: str, query: str, fact: type[Fact]) -> Fact:

@@ -10,6 +10,7 @@ import typer
 
 from ragledger.errors import RagledgerError
 
+from .calibrate import calibrate_command
 from .collect import collect_command
 from .compare import compare_command
 from .curate import curate_command
@@ -41,6 +42,7 @@ app.command("init")(init_command)
 app.command("doctor")(doctor_command)
 app.command("tail")(tail_command)
 app.command("measure")(measure_command)
+app.command("calibrate")(calibrate_command)
 app.command("curate")(curate_command)
 app.command("compare")(compare_command)
 app.add_typer(golden_app, name="golden")

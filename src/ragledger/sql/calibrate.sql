@@ -1,0 +1,120 @@
+-- What `ragledger calibrate` reads. `sql/scope.sql` opens every query.
+--
+-- Rules that hold throughout (what the numbers mean is in measures/calibration.py):
+--   only ok searches and admitted hits; votes of one kind of voters, %(voters)s, the latest of each actor on a hit;
+--   a signal that was not scored is null, and stays null;
+--   %(names)s are the signals that have a weight, in the order of the weights.
+
+-- name: kinds
+, judged AS (SELECT DISTINCT search_id, rank, actor_kind AS voters FROM feedback WHERE stage = 'judged')
+SELECT j.voters, count(*) AS hits
+FROM judged j
+JOIN scope s USING (search_id)
+WHERE s.status = 'ok'
+GROUP BY j.voters;
+
+-- name: searches
+, voted AS (SELECT DISTINCT search_id FROM feedback WHERE stage = 'judged' AND actor_kind = %(voters)s)
+SELECT w.search_id, w.epoch, w.index_version, w.embedding_model, w.degraded, 'hits_capped' = ANY (w.flags) AS capped,
+       w.query_key, w.signals
+FROM voted v
+JOIN scope s USING (search_id)
+JOIN searches w USING (search_id)
+WHERE s.status = 'ok'
+ORDER BY w.search_id;
+
+-- name: hits
+, judged AS (
+    SELECT search_id, rank,
+           count(*) AS votes,
+           count(*) FILTER (WHERE outcome = ANY (%(useful)s::text[])) AS useful,
+           array_agg(actor_id) AS actors
+    FROM current_votes
+    WHERE actor_kind = %(voters)s
+    GROUP BY search_id, rank
+)
+SELECT j.search_id, j.rank, j.votes, j.useful, j.actors,
+       (SELECT array_agg(CASE n.name WHEN 'vector' THEN h.vector_score WHEN 'lexical' THEN h.lexical_score
+                             ELSE (h.signals -> n.name ->> 'score')::float8 END ORDER BY n.place)
+        FROM unnest(%(names)s::text[]) WITH ORDINALITY AS n (name, place)) AS said
+FROM judged j
+JOIN scope s USING (search_id)
+JOIN hits h USING (search_id, rank)
+WHERE s.status = 'ok' AND h.admitted
+ORDER BY j.search_id, j.rank;
+
+-- name: places
+-- As `hits`, with a hit's rank in each signal's own list in place of the score: as the member of an ensemble gave it, else
+-- by score among all candidates of the search.
+, judged AS (
+    SELECT search_id, rank,
+           count(*) AS votes,
+           count(*) FILTER (WHERE outcome = ANY (%(useful)s::text[])) AS useful,
+           array_agg(actor_id) AS actors
+    FROM current_votes
+    WHERE actor_kind = %(voters)s
+    GROUP BY search_id, rank
+),
+legs AS (
+    SELECT h.search_id, h.rank, n.place,
+           (h.signals -> n.name ->> 'rank')::float8 AS told,
+           CASE n.name WHEN 'vector' THEN h.vector_score WHEN 'lexical' THEN h.lexical_score
+               ELSE (h.signals -> n.name ->> 'score')::float8 END AS score
+    FROM (SELECT DISTINCT search_id FROM judged) j
+    JOIN hits h USING (search_id)
+    CROSS JOIN unnest(%(names)s::text[]) WITH ORDINALITY AS n (name, place)
+),
+ranked AS (
+    SELECT search_id, rank, place,
+           coalesce(told, CASE WHEN score IS NOT NULL THEN
+               rank() OVER (PARTITION BY search_id, place ORDER BY score DESC NULLS LAST) END)::float8 AS said
+    FROM legs
+),
+placed_hits AS (
+    SELECT search_id, rank, array_agg(said ORDER BY place) AS said FROM ranked GROUP BY search_id, rank
+)
+SELECT j.search_id, j.rank, j.votes, j.useful, j.actors, p.said
+FROM judged j
+JOIN scope s USING (search_id)
+JOIN hits h USING (search_id, rank)
+JOIN placed_hits p USING (search_id, rank)
+WHERE s.status = 'ok' AND h.admitted
+ORDER BY j.search_id, j.rank;
+
+-- name: candidates
+-- Everything that some searches considered, admitted or not.
+SELECT h.search_id,
+       (SELECT array_agg(CASE n.name WHEN 'vector' THEN h.vector_score WHEN 'lexical' THEN h.lexical_score
+                             ELSE (h.signals -> n.name ->> 'score')::float8 END ORDER BY n.place)
+        FROM unnest(%(names)s::text[]) WITH ORDINALITY AS n (name, place)) AS said
+FROM hits h
+WHERE h.search_id = ANY (%(searches)s::uuid[]);
+
+-- name: ranks
+-- Of the searches that voters of the kind judged at all.
+, voted AS (SELECT DISTINCT search_id FROM feedback WHERE stage = 'judged' AND actor_kind = %(voters)s),
+judged AS (
+    SELECT search_id, rank, avg((outcome = ANY (%(useful)s::text[]))::int4)::float8 AS useful
+    FROM current_votes
+    WHERE actor_kind = %(voters)s
+    GROUP BY search_id, rank
+)
+SELECT h.rank, count(*) AS shown, count(j.rank) AS judged, coalesce(sum(j.useful), 0) AS useful
+FROM voted v
+JOIN scope s USING (search_id)
+JOIN searches w USING (search_id)
+JOIN hits h USING (search_id)
+LEFT JOIN judged j USING (search_id, rank)
+WHERE s.status = 'ok' AND h.admitted AND NOT w.degraded
+  AND w.index_version IS NOT DISTINCT FROM %(index_version)s::text
+  AND w.embedding_model IS NOT DISTINCT FROM %(embedding_model)s::text
+GROUP BY h.rank;
+
+-- name: asked_for
+-- How many results the latest search asked for.
+SELECT w.top_k
+FROM scope s
+JOIN searches w USING (search_id)
+WHERE s.status = 'ok'
+ORDER BY s.started_at DESC, s.search_id DESC
+LIMIT 1;

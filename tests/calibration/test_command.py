@@ -1,0 +1,187 @@
+"""`ragledger calibrate` on a real Postgres, from rows to the words it prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from calibration.voted_table import SIGNALS, declared, store
+from fix_pg import Database
+from measures.table_rows import TableRows, hit, minutes
+
+pytestmark = pytest.mark.pg
+
+Run = Callable[..., Any]
+
+
+def said(run: Run, database: Database, *arguments: str) -> dict[str, Any]:
+    found = run(database, "calibrate", "--since", "all", "--json", *arguments)
+    assert found.returncode == 0, found.stderr
+    return dict(json.loads(found.stdout))
+
+
+def test_better_weights_are_recommended_and_ready_to_paste(
+    database: Database, run: Run, tmp_path: Path
+) -> None:
+    store(database)
+    picture = tmp_path / "weights.svg"
+    found = run(database, "calibrate", "--since", "all", "--plot", str(picture))
+    assert found.returncode == 0
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("Change the weights to vector 0.")
+    assert lines[-1].startswith('WEIGHTS = {"vector": 0.')
+    settings = json.loads(lines[-1].removeprefix("WEIGHTS = "))
+    assert settings["vector"] == pytest.approx(0.4, abs=0.15)
+    assert settings["vector"] + settings["lexical"] == pytest.approx(1.0)
+    carried_over = said(run, database)["threshold"]["same_number"]
+    assert settings["threshold"] == round(carried_over, 4) != 0.2
+    assert picture.read_text("utf-8").startswith("<?xml")
+
+
+def test_the_json_says_everything_with_what_it_rests_on(database: Database, run: Run) -> None:
+    store(database)
+    found = said(run, database, "--until", "2027-01-01")
+    assert found["verdict"] == "recommend"
+    assert found["running"] == {"vector": 0.95, "lexical": pytest.approx(0.05)}
+    assert found["used"] == {
+        "searches": 120, "hits": 360, "pairs": 240, "questions": 120, "votes": 360, "actors": 5, "unkeyed": 0
+    }  # fmt: skip
+    assert found["pairs"] == {"found": 240, "missing_leg": 0, "imputed": 0, "split_hits": 0}
+    assert sum(found["excluded"].values()) == 0
+    assert found["flat"]["vector"]["low"] <= found["estimate"]["vector"] <= found["flat"]["vector"]["high"]
+    assert found["gain"]["low"] > 0
+    assert found["threshold"]["searches"] == 120
+    assert found["threshold"]["running_candidates"] <= 3.0
+    assert found["top_k"]["suggested"] == 3
+    assert found["epochs"] == ["e1"]
+    assert len(found["profiles"][0]["points"]) == 51
+    assert said(run, database, "--until", "2027-01-01") == found
+
+
+def test_a_weight_that_is_good_is_kept_with_exit_code_0(database: Database, run: Run) -> None:
+    store(database, logged=0.4)
+    found = said(run, database)
+    assert found["verdict"] in {"keep", "collect"}
+    assert found["settings"] is None
+    assert (found["needed"] is None) == (found["verdict"] == "keep")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"searches": 30},
+            "200 pairs of a useful and a not useful hit judged by a human are needed, there are 60",
+        ),
+        ({"lexical": False}, "in 240 of 240 pairs a hit was not scored by every signal"),
+        (
+            {"weights": {"effective": {"mode": "rrf"}, "source": "extracted"}},
+            "no weight of a logged signal is effective",
+        ),
+        ({"degraded": True}, "100 searches with such a pair are needed, there are 0"),
+    ],
+    ids=["too few", "missing signals", "not effective", "degraded"],
+)
+def test_what_cannot_carry_an_answer_is_refused_with_what_is_missing(
+    database: Database, run: Run, given: dict[str, Any], words: str
+) -> None:
+    store(database, **given)
+    found = run(database, "calibrate", "--since", "all", "--json")
+    assert found.returncode == 2
+    assert words in found.stderr
+    counted = json.loads(found.stdout)
+    assert (counted["verdict"], counted["estimate"], counted["settings"]) == ("refused", None, None)
+    assert any(words in line for line in counted["missing"])
+    assert run(database, "calibrate", "--since", "all").stdout.startswith("Refused: ")
+
+
+def test_missing_signals_count_as_zero_only_on_request_and_with_a_warning(
+    database: Database, run: Run
+) -> None:
+    store(database, lexical=False)
+    found = said(run, database, "--impute-zero")
+    assert (found["pairs"]["missing_leg"], found["pairs"]["imputed"]) == (0, 240)
+    assert found["used"]["pairs"] == 240
+    assert any(line.startswith("WARNING: in 240 of 240 pairs") for line in found["notes"])
+
+
+def test_kinds_of_voters_are_never_pooled(database: Database, run: Run) -> None:
+    store(database, searches=110)
+    store_more(database, voters="judge")
+    found = said(run, database)
+    assert found["voters"] == "human"
+    assert found["used"]["votes"] == 330
+    assert any("judge (3 hits) are not pooled" in line for line in found["notes"])
+    assert run(database, "calibrate", "--since", "all", "--voters", "judge").returncode == 2
+
+
+def store_more(database: Database, *, voters: str) -> None:
+    rows = TableRows()
+    search = rows.search(
+        *(hit(f"x{n}") for n in range(3)),
+        search_id=UUID(int=10**9),
+        weights=declared(0.95),
+        signals=SIGNALS,
+        index_version="v1",
+        started_at=minutes(-5),
+    )
+    for rank in (1, 2, 3):
+        rows.vote(search, rank, "relevant", f"{voters}:set")
+    with database.connect() as connection:
+        for number, row in enumerate(rows.rows["feedback"]):
+            row["feedback_id"] = UUID(int=10**9 + number)
+        rows.insert(connection)
+
+
+def test_one_judge_is_enough_for_a_judged_set(database: Database, run: Run) -> None:
+    store(database, voters="judge")
+    assert said(run, database, "--voters", "judge")["minimum"]["actors"] == 1
+
+
+def test_ranks_are_fused_where_ranks_run(database: Database, run: Run) -> None:
+    store(database, weights=declared(0.95, fusion="rrf", rrf_k=2))
+    found = said(run, database)
+    assert (found["fusion"]["kind"], found["fusion"]["constant"]) == ("reciprocal_rank", 2.0)
+    assert found["threshold"] is None
+    assert any("The threshold of 0.2 was not tuned" in line for line in found["notes"])
+    assert found["used"]["pairs"] == 240
+
+
+def test_another_index_is_left_out_and_counted(database: Database, run: Run) -> None:
+    store(database, index_version="v0")
+    rows = TableRows()
+    rows.search(
+        search_id=UUID(int=10**9), index_version="v1", epoch="e2", weights=declared(0.5),
+        started_at=minutes(10_000),
+    )  # fmt: skip
+    with database.connect() as connection:
+        rows.insert(connection)
+    found = run(database, "calibrate", "--since", "all", "--json")
+    assert found.returncode == 2
+    assert json.loads(found.stdout)["excluded"]["other_index"] == 120
+
+
+def test_an_empty_window_and_a_wrong_file_are_said_plainly(database: Database, run: Run) -> None:
+    found = run(database, "calibrate", "--since", "all")
+    assert (found.returncode, found.stderr) == (
+        2,
+        "ragledger: nothing to calibrate: no search of this window ran\n",
+    )
+    assert run(database, "calibrate", "--plot", "weights.pdf").returncode == 2
+
+
+def test_without_the_extra_one_line_says_which() -> None:
+    program = (
+        "import sys; sys.modules['numpy'] = None; sys.argv = ['ragledger', 'calibrate', '--dsn', 'postgresql://h/d']\n"
+        "from ragledger.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2, "ragledger: calibrate needs numpy: pip install 'ragledger[analysis]'\n"
+    )  # fmt: skip
