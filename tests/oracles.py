@@ -15,11 +15,12 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+from vote_oracles import agreement, assessments, diagnosis, part, rate_span
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 
-TABLES = ("searches", "hits", "deliveries", "feedback")
+TABLES = ("searches", "hits", "deliveries", "feedback", "assessments")
 KINDS = ("human", "agent", "judge", "system")
 OUTCOMES = ("not_relevant", "partially_relevant", "relevant", "highly_relevant")
 CUTS = (1, 3, 5, 10)
@@ -70,7 +71,7 @@ def measurement(
     starts = [search["started_at"] for search in searches]
     corpora = {search["corpus"] for search in searches}
     return {
-        "schema": 1,
+        "schema": 2,
         "useful_from": useful_from,
         "cuts": list(CUTS),
         "window": {
@@ -98,11 +99,12 @@ def measurement(
         "epochs": _epochs(ran),
         "precision": _precision(searches, hits, tables),
         "ranks": _ranks(hits),
-        "funnel": {
-            "retrieved": len(hits),
-            "accessed": len([hit for hit in hits if hit["opened_by"]]),
-            "voters": {kind: _feedback(hits, kind) for kind in KINDS},
-        },
+        "funnel": _funnel(hits),
+        "agreement": agreement(hits),
+        "diagnosis": diagnosis(hits, [epoch["epoch"] for epoch in _epochs(ran)]),
+        "assessments": assessments(
+            hits, ran, tables["assessments"], [epoch["epoch"] for epoch in _epochs(ran)]
+        ),
     }
 
 
@@ -173,8 +175,16 @@ def _placed_hits(searches: list[Row], tables: Tables, useful: tuple[str, ...]) -
                         kind: [vote["outcome"] in useful for vote in ballots if vote["actor_kind"] == kind]
                         for kind in KINDS
                     },
-                    "actors": {
-                        kind: {vote["actor_id"] for vote in ballots if vote["actor_kind"] == kind}
+                    "outcomes": {
+                        kind: [vote["outcome"] for vote in ballots if vote["actor_kind"] == kind]
+                        for kind in KINDS
+                    },
+                    "ballots": {
+                        kind: [
+                            (vote["actor_id"], vote["outcome"] in useful)
+                            for vote in ballots
+                            if vote["actor_kind"] == kind
+                        ]
                         for kind in KINDS
                     },
                 }
@@ -231,7 +241,12 @@ def _group(searches: list[Row], tables: Tables) -> Row:
         "untold": len(untold),
         "empty": empty,
         "padded_only": told - empty - len(found),
-        "hit_rate": {"n": len(found), "of": told, "rate": _ratio(len(found), told)},
+        "hit_rate": {
+            "n": len(found),
+            "of": told,
+            "rate": _ratio(len(found), told),
+            "interval": rate_span(len(found), told),
+        },
         "latency": {
             "n": len(timed),
             "p50_ms": nearest_rank(timed, 50, needed=1),
@@ -247,6 +262,7 @@ def _condition(some: list[Row], of: list[Row], column: str) -> Row:
         "n": len(some),
         "of": len(of),
         "rate": _ratio(len(some), len(of)),
+        "interval": rate_span(len(some), len(of)),
         "reasons": [{"reason": reason, "n": reasons[reason]} for reason in order],
     }
 
@@ -278,48 +294,37 @@ def _precision(searches: list[Row], hits: list[Row], tables: Tables) -> Row:
     by_epoch = {epoch["epoch"]: _part("epoch", epoch["epoch"], ok, hits) for epoch in _epochs(ok)}
     kinds = [kind for kind in KINDS if kind in {search["actor_kind"] for search in ok}]
     by_actor_kind = {kind: _part("actor_kind", kind, ok, hits) for kind in kinds}
+    surfaces = {search["surface"] for search in ok}
+    named = [*sorted(surfaces - {None}), *([None] if None in surfaces else [])]
     return {
         "order": {"delivered": delivered, "retriever": len(ok) - delivered},
-        "across": {"epochs": len(by_epoch), "actor_kinds": len(by_actor_kind)},
-        "overall": {kind: _voter(hits, kind) for kind in KINDS},
+        "across": {
+            "epochs": len(by_epoch),
+            "actor_kinds": len(by_actor_kind),
+            "surfaces": len(surfaces),
+        },
+        "overall": {kind: _voter(hits, kind, len(ok)) for kind in KINDS},
         "by_epoch": by_epoch,
         "by_actor_kind": by_actor_kind,
+        "by_surface": [{**_part("surface", name, ok, hits), "surface": name} for name in named],
     }
 
 
-def _voter(hits: list[Row], kind: str) -> Row:
+def _voter(hits: list[Row], kind: str, ok: int) -> Row:
     judged = [hit for hit in hits if hit["votes"][kind]]
     return {
+        **part(hits, kind, ok),
         "votes": sum(len(hit["votes"][kind]) for hit in judged),
-        "actors": len({actor for hit in judged for actor in hit["actors"][kind]}),
+        "actors": len({actor for hit in judged for actor, _ in hit["ballots"][kind]}),
         "searches": len({hit["search"]["search_id"] for hit in judged}),
         "not_delivered": len([hit for hit in judged if hit["position"] is None]),
-        "at": _cuts(hits, kind),
     }
 
 
-def _part(column: str, value: str, ok: list[Row], hits: list[Row]) -> Row:
+def _part(column: str, value: str | None, ok: list[Row], hits: list[Row]) -> Row:
     inside = [hit for hit in hits if hit["search"][column] == value]
-    return {
-        "ok": len([search for search in ok if search[column] == value]),
-        "voters": {kind: _cuts(inside, kind) for kind in KINDS},
-    }
-
-
-def _cuts(hits: list[Row], kind: str) -> Row:
-    cuts = {}
-    for k in CUTS:
-        shown = [hit for hit in hits if hit["position"] is not None and hit["position"] <= k]
-        judged = [hit for hit in shown if hit["votes"][kind]]
-        useful = _useful(judged, kind)
-        cuts[str(k)] = {
-            "precision": float(useful / len(judged)) if judged else None,
-            "useful": float(useful),
-            "judged": len(judged),
-            "shown": len(shown),
-            "judged_share": _ratio(len(judged), len(shown)),
-        }
-    return cuts
+    count = len([search for search in ok if search[column] == value])
+    return {"ok": count, "voters": {kind: part(inside, kind, count) for kind in KINDS}}
 
 
 def _ranks(hits: list[Row]) -> Row:
@@ -350,6 +355,25 @@ def _feedback(hits: list[Row], kind: str) -> Row:
         "accessed": len([hit for hit in hits if kind in hit["opened_by"]]),
         "judged": len(judged),
         "useful": float(_useful(judged, kind)),
+    }
+
+
+def _funnel(hits: list[Row]) -> Row:
+    def reached(kind: str) -> Row:
+        found = _feedback(hits, kind)
+        return {
+            **found,
+            "accessed_rate": _ratio(found["accessed"], len(hits)),
+            "judged_rate": _ratio(found["judged"], len(hits)),
+            "useful_rate": found["useful"] / found["judged"] if found["judged"] else None,
+        }
+
+    opened = len([hit for hit in hits if hit["opened_by"]])
+    return {
+        "retrieved": len(hits),
+        "accessed": opened,
+        "accessed_rate": _ratio(opened, len(hits)),
+        "voters": {kind: reached(kind) for kind in KINDS},
     }
 
 

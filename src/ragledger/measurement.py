@@ -6,7 +6,9 @@ number means is said in `measures/report.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timezone
+from typing import TypeVar
 
 import msgspec
 
@@ -17,33 +19,63 @@ from .measures.summary import summarise
 from .model import Outcome
 from .postgres.connection import Connection, reading
 from .scoped import ScopeReader
+from .sql import named_queries
 
-__all__ = ["Measurement", "Window", "measure"]
+__all__ = ["STEPS", "Measurement", "Window", "measure"]
+
+_Fact = TypeVar("_Fact", bound=msgspec.Struct)
 
 
-def measure(connection: Connection, window: Window, *, useful_from: Outcome = "relevant") -> Measurement:
+STEPS = 12
+"""How often `measure` says that it has come further."""
+
+
+def measure(
+    connection: Connection,
+    window: Window,
+    *,
+    useful_from: Outcome = "relevant",
+    step: Callable[[int], None] = lambda _: None,
+) -> Measurement:
     """Measures the searches of `window`; a vote of `useful_from` or better says that a hit was useful.
+
+    `step` is called after each of the `STEPS` parts of the work.
 
     Raises:
         NothingToMeasure: no search lies in the window; the message says when the newest one was.
     """
     with reading(connection):
+        connection.execute(named_queries("measure")["settings"])
         reader = ScopeReader(connection, window, useful_from)
         extent = reader.one("measure", "extent", facts.ExtentFact)
         if not extent.searches:
             raise NothingToMeasure(_nothing(window, _newest(connection, window, useful_from)))
-        found = facts.Facts(
-            extent=extent,
-            groups=reader.all("measure", "groups", facts.GroupFact),
-            conditions=reader.one("measure", "conditions", facts.ConditionsFact),
-            reasons=reader.all("measure", "reasons", facts.ReasonFact),
-            epochs=reader.all("measure", "epochs", facts.EpochFact),
-            shown=reader.all("measure", "shown", facts.ShownFact),
-            accessed=reader.all("measure", "accessed", facts.AccessedFact),
-            judged=reader.all("measure", "judged", facts.JudgedFact),
-            voters=reader.all("measure", "voters", facts.VoterFact),
-        )
-    return summarise(found, window, useful_from)
+        step(1)
+        found = _facts(reader, extent, step)
+    measurement = summarise(found, window, useful_from)
+    step(1)
+    return measurement
+
+
+def _facts(reader: ScopeReader, extent: facts.ExtentFact, step: Callable[[int], None]) -> facts.Facts:
+    def read(query: str, fact: type[_Fact], file: str = "measure") -> list[_Fact]:
+        found = reader.all(file, query, fact)
+        step(1)
+        return found
+
+    return facts.Facts(
+        extent=extent,
+        groups=read("groups", facts.GroupFact),
+        answers=read("answers", facts.AnswersFact),
+        conditions=read("conditions", facts.ConditionsFact)[0],
+        reasons=read("reasons", facts.ReasonFact),
+        epochs=read("epochs", facts.EpochFact),
+        shown=read("shown", facts.ShownFact),
+        opened=read("opened", facts.OpenedFact),
+        votes=read("votes", facts.VotesFact),
+        stored=read("stored", facts.StoredFact, "assessments"),
+        assessed=read("assessed", facts.AssessedFact, "assessments"),
+    )
 
 
 def _newest(connection: Connection, window: Window, useful_from: Outcome) -> datetime | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from .measures.diagnosis import TOP as TOPMOST
+from .measures.precision import CUTS
 from .measures.ranks import TOP
 from .measures.report import Window
 from .model import Outcome
 from .postgres.connection import Connection
 from .sql import named_queries
 
-__all__ = ["OUTCOMES", "ScopeReader"]
+__all__ = ["OUTCOMES", "ScopeReader", "scope_parameters"]
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """From the worst to the best."""
@@ -28,10 +30,10 @@ class ScopeReader:
     ) -> None:
         self._connection = connection
         self._parameters = {
-            **msgspec.structs.asdict(window),
-            "epoch": epoch,
+            **scope_parameters(window, epoch),
             "useful": list(OUTCOMES[OUTCOMES.index(useful_from) :]),
-            "beyond": TOP + 1,
+            "top": TOPMOST,
+            "cuts": [*CUTS, None],
         }
 
     def all(self, file: str, query: str, fact: type[Fact], **given: object) -> list[Fact]:
@@ -43,3 +45,8 @@ class ScopeReader:
     def one(self, file: str, query: str, fact: type[Fact]) -> Fact:
         """Its first row."""
         return self.all(file, query, fact)[0]
+
+
+def scope_parameters(window: Window, epoch: str | None = None) -> dict[str, Any]:
+    """What `sql/scope.sql` needs to be told."""
+    return {**msgspec.structs.asdict(window), "epoch": epoch, "beyond": TOP + 1}

@@ -35,6 +35,7 @@ class TableRows:
             "hits": [],
             "deliveries": [],
             "feedback": [],
+            "assessments": [],
         }
         self._numbers = itertools.count(1)
 
@@ -88,6 +89,26 @@ class TableRows:
                 "by": "reranker",
                 "hit_ranks": list(hit_ranks),
                 "delivered_at": at or START,
+                **self._writer(),
+            }
+        )
+
+    def assess(
+        self,
+        search_id: UUID,
+        name: str,
+        value: float | None,
+        method: str | None = "v1",
+        at: datetime | None = None,
+    ) -> None:
+        self.rows["assessments"].append(
+            {
+                "search_id": search_id,
+                "assessment_id": UUID(int=next(self._numbers)),
+                "name": name,
+                "value": value,
+                "method": method,
+                "assessed_at": at or START,
                 **self._writer(),
             }
         )

@@ -1,62 +1,62 @@
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import groupby
+from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measures.some_facts import ballot, vote
 
-from ragledger.measures.precision import (
-    CUTS,
-    Judged,
-    judged_hits,
-    judged_share,
-    precision,
-    usefulness,
-    within,
-)
+from ragledger.measures.ballots import ballots
+from ragledger.measures.facts import VotesFact
+from ragledger.measures.interval import Sums
+from ragledger.measures.precision import CUTS, bounds, judged_share, precision, sums_of
 
-
-@st.composite
-def hits(draw: st.DrawFn) -> Judged:
-    actors = draw(st.integers(1, 4))
-    useful_votes = draw(st.integers(0, actors))
-    position = draw(st.none() | st.integers(1, 12))
-    return Judged(position=position, actors=actors, useful_votes=useful_votes)
-
-
-votes = st.lists(hits(), max_size=12)
+people = st.integers(1, 4).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+places = st.dictionaries(st.integers(1, 12), people, max_size=6)
+searches = st.lists(places, max_size=5)
 cuts = st.sampled_from(CUTS)
 
 
-def test_one_hit_of_two_judged_useful_is_one_half() -> None:
-    judged = [
-        Judged(position=1, actors=1, useful_votes=1),
-        Judged(position=2, actors=1, useful_votes=0),
+def facts(found: list[dict[int, tuple[int, int]]]) -> list[VotesFact]:
+    return [
+        ballot("e", *(vote(position, useful, n) for position, (useful, n) in said.items())) for said in found
     ]
-    assert [precision(judged, k) for k in (1, 3)] == [1.0, 0.5]
+
+
+def sums(found: list[VotesFact], k: int) -> Sums:
+    return sums_of((*one.at[k], one.searches) for one in ballots(found))
+
+
+def at(found: list[dict[int, tuple[int, int]]], k: int) -> float | None:
+    return precision(sums(facts(found), k))
+
+
+def test_one_hit_of_two_judged_useful_is_one_half() -> None:
+    said = [{1: (1, 1), 2: (0, 1)}]
+    assert [at(said, k) for k in (1, 3)] == [1.0, 0.5]
 
 
 def test_votes_at_1_7_and_9_give_the_pooled_value_and_neither_of_its_two_cousins() -> None:
     """measurement.md 4.1: condensed P@3 is 0.67 and condensed P@10 0.2 on the same votes."""
-    judged = [
-        Judged(position=1, actors=1, useful_votes=0),
-        Judged(position=7, actors=1, useful_votes=1),
-        Judged(position=9, actors=1, useful_votes=1),
-    ]
-    assert precision(judged, 3) == 0.0
-    assert precision(judged, 10) == pytest.approx(2 / 3)
+    said = [{1: (0, 1), 7: (1, 1), 9: (1, 1)}]
+    assert at(said, 3) == 0.0
+    assert at(said, 10) == pytest.approx(2 / 3)
 
 
 def test_two_voters_on_one_hit_make_it_half_useful_and_count_it_once() -> None:
-    judged = [Judged(position=1, actors=2, useful_votes=1)]
-    assert (judged_hits(judged), usefulness(judged), precision(judged, 1)) == (1, 0.5, 0.5)
+    found = sums(facts([{1: (1, 2)}]), 1)
+    assert (found.judged, found.useful, precision(found)) == (1, 0.5, 0.5)
 
 
 def test_ten_thirds_add_up_exactly() -> None:
-    judged = [Judged(position=1, actors=3, useful_votes=1)] * 30
-    assert float(usefulness(judged)) == 10.0
+    assert sums_of([(Fraction(1, 3), 1, 30)]).useful == 10.0
+    assert sums_of([(Fraction(1, 3), 1, 1)] * 30).useful == 10.0
+
+
+def test_searches_that_were_judged_alike_count_as_often_as_they_are() -> None:
+    assert sums_of([(1, 2, 3)]) == sums_of([(1, 2, 1)] * 3) == Sums.of([(1, 2)] * 3)
 
 
 def test_the_judged_share_of_nothing_shown_is_unknown() -> None:
@@ -64,84 +64,78 @@ def test_the_judged_share_of_nothing_shown_is_unknown() -> None:
     assert judged_share(0, 4) == 0.0
 
 
-@given(votes, cuts)
-def test_null_stays_null_while_nothing_within_the_cut_is_judged(judged: list[Judged], k: int) -> None:
-    outside = [one for one in judged if one not in within(judged, k)]
-    assert precision(outside, k) is None
-    assert precision([], k) is None
+def test_bounds_are_what_the_unjudged_hits_leave_open() -> None:
+    assert bounds(sums_of([(1, 2, 1)]), 4) == (0.25, 0.75)
+    assert bounds(sums_of([]), 4) is None
+    assert bounds(sums_of([(1, 2, 1)]), 2) == (0.5, 0.5)
 
 
-@given(votes, cuts)
-def test_precision_lies_between_0_and_1_and_between_its_bounds(judged: list[Judged], k: int) -> None:
-    found = precision(judged, k)
-    assert found is None or 0.0 <= found <= 1.0
-    counted = within(judged, k)
-    assert 0 <= usefulness(counted) <= judged_hits(counted)
+@given(searches, cuts)
+def test_null_stays_null_while_nothing_within_the_cut_is_judged(found: list[Any], k: int) -> None:
+    outside = [{position: said for position, said in one.items() if position > k} for one in found]
+    assert at(outside, k) is None
+    assert at([], k) is None
 
 
-@given(votes, cuts, hits())
+@given(searches, cuts)
+def test_precision_lies_between_0_and_1_and_between_its_bounds(found: list[Any], k: int) -> None:
+    counted = sums(facts(found), k)
+    value, between = precision(counted), bounds(counted, k * len(found))
+    assert 0 <= counted.useful <= counted.judged
+    if value is not None:
+        assert between is not None
+        assert 0.0 <= between[0] <= value <= between[1] + 1e-12
+
+
+@given(searches, cuts, people)
 def test_a_hit_beyond_the_cut_or_not_delivered_changes_nothing(
-    judged: list[Judged], k: int, other: Judged
+    found: list[Any], k: int, said: tuple[int, int]
 ) -> None:
     for position in (None, k + 1):
-        assert precision([*judged, replace(other, position=position)], k) == precision(judged, k)
+        more = [*facts(found), ballot("e", vote(position, *said))]
+        assert precision(sums(more, k)) == at(found, k)
 
 
-@given(votes, cuts, st.integers(1, 10))
-def test_a_newly_judged_hit_moves_precision_only_towards_its_vote(
-    judged: list[Judged], k: int, position: int
+@given(searches.filter(any), cuts, st.data())
+def test_a_newly_judged_hit_of_the_same_search_moves_precision_only_towards_its_vote(
+    found: list[dict[int, tuple[int, int]]], k: int, data: st.DataObject
 ) -> None:
-    before = precision(judged, k)
-    useful = precision([*judged, Judged(position=position, actors=1, useful_votes=1)], k)
-    not_useful = precision([*judged, Judged(position=position, actors=1, useful_votes=0)], k)
+    index = data.draw(st.integers(0, len(found) - 1))
+    free = [position for position in range(1, 13) if position not in found[index]]
+    position = data.draw(st.sampled_from(free))
+    useful, useless = ([*found], [*found])
+    useful[index], useless[index] = {**found[index], position: (1, 1)}, {**found[index], position: (0, 1)}
+    before = at(found, k)
     if before is None:
-        assert (useful, not_useful) in {(1.0, 0.0), (None, None)}
+        assert (at(useful, k), at(useless, k)) in {(1.0, 0.0), (None, None)}
     else:
-        assert useful is not None
-        assert not_useful is not None
-        assert not_useful <= before <= useful
+        assert_ordered(at(useless, k), before, at(useful, k))
 
 
-@given(votes.filter(bool), cuts, st.data())
-def test_one_more_actor_moves_precision_only_towards_their_vote(
-    judged: list[Judged], k: int, data: st.DataObject
+@given(searches.filter(any), cuts, st.data())
+def test_one_more_actor_or_a_changed_mind_moves_precision_only_towards_their_vote(
+    found: list[dict[int, tuple[int, int]]], k: int, data: st.DataObject
 ) -> None:
-    index = data.draw(st.integers(0, len(judged) - 1))
-    voted = judged[index]
-    useful, not_useful = list(judged), list(judged)
-    useful[index] = replace(voted, actors=voted.actors + 1, useful_votes=voted.useful_votes + 1)
-    not_useful[index] = replace(voted, actors=voted.actors + 1)
-    assert_ordered(precision(not_useful, k), precision(judged, k), precision(useful, k))
+    index = data.draw(st.sampled_from([n for n, one in enumerate(found) if one]))
+    position = data.draw(st.sampled_from(sorted(found[index])))
+    useful, n = found[index][position]
 
+    def with_vote(useful: int, n: int) -> list[dict[int, tuple[int, int]]]:
+        return [
+            {**one, position: (useful, n)} if number == index else one for number, one in enumerate(found)
+        ]
 
-@given(votes.filter(bool), cuts, st.data())
-def test_a_changed_mind_moves_precision_only_towards_it(
-    judged: list[Judged], k: int, data: st.DataObject
-) -> None:
-    index = data.draw(st.integers(0, len(judged) - 1))
-    better, worse = list(judged), list(judged)
-    better[index] = replace(
-        judged[index], useful_votes=min(judged[index].useful_votes + 1, judged[index].actors)
+    assert_ordered(at(with_vote(useful, n + 1), k), at(found, k), at(with_vote(useful + 1, n + 1), k))
+    assert_ordered(
+        at(with_vote(max(useful - 1, 0), n), k), at(found, k), at(with_vote(min(useful + 1, n), n), k)
     )
-    worse[index] = replace(judged[index], useful_votes=max(judged[index].useful_votes - 1, 0))
-    assert_ordered(precision(worse, k), precision(judged, k), precision(better, k))
 
 
-@given(votes, cuts, st.randoms(use_true_random=False))
-def test_neither_order_nor_grouping_changes_a_digit(judged: list[Judged], k: int, random: object) -> None:
-    def alike(one: Judged) -> tuple[int, int]:
-        return (one.position or 0, one.actors)
-
-    grouped = []
-    for (position, actors), members in groupby(sorted(judged, key=alike), key=alike):
-        group = list(members)
-        useful_votes = sum(one.useful_votes for one in group)
-        grouped.append(
-            Judged(position=position or None, actors=actors, useful_votes=useful_votes, hits=len(group))
-        )
-    shuffled = list(judged)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert precision(grouped, k) == precision(judged, k) == precision(shuffled, k)
+@given(searches, cuts, st.randoms(use_true_random=False))
+def test_order_changes_no_digit(found: list[Any], k: int, random: Any) -> None:
+    shuffled = list(found)
+    random.shuffle(shuffled)
+    assert at(shuffled, k) == at(found, k)
 
 
 def assert_ordered(low: float | None, middle: float | None, high: float | None) -> None:

@@ -12,7 +12,7 @@ from ragledger.measures.report import Measurement
 from ragledger.measures.tables import NOT_MEASURED, Table, heading, tables
 
 
-def shown(measurement: Measurement, width: int = 80) -> str:
+def shown(measurement: Measurement, width: int = 110) -> str:
     out = io.StringIO()
     show(heading(measurement), tables(measurement), file=out, width=width)
     return out.getvalue()
@@ -33,8 +33,8 @@ def test_numbers_that_pool_epochs_say_so_and_are_shown_for_each() -> None:
     assert table(found, "Precision").title == "Precision, across 2 epochs"
     by_epoch = table(found, "Precision by epoch").rows
     assert [row[:3] for row in by_epoch] == [
-        ("human", "1111222233334444", "0.667\n2/3 of 1,820"),
-        ("human", "5555666677778888", "0.000\n0/1 of 1,010"),
+        ("human", "1111222233334444", "0.667 (0.05-0.99)\n2/3 of 1,820\nthin"),
+        ("human", "5555666677778888", "0.000\n0/1 of 1,010\nthin"),
     ]
 
 
@@ -51,8 +51,8 @@ def test_the_order_that_was_used_and_what_it_dropped_are_said() -> None:
 
 
 def test_every_rate_shows_its_counts() -> None:
-    assert ("degraded", "8.6% (3/35)") in table(some_measurement(), "Degraded").rows
-    assert "90.0% (27/30)" in table(some_measurement(), "What came back").rows[0]
+    assert ("degraded", "8.6% (3/35, 3.0%-22.4%)") in table(some_measurement(), "Degraded").rows
+    assert "90.0% (27/30, 74.4%-96.5%)" in table(some_measurement(), "What came back").rows[0]
 
 
 def test_a_percentile_that_needs_more_searches_says_how_many() -> None:
@@ -61,9 +61,9 @@ def test_a_percentile_that_needs_more_searches_says_how_many() -> None:
 
 
 @pytest.mark.parametrize("measurement", [some_measurement(), voted()], ids=["no votes", "votes"])
-def test_eighty_columns_are_enough(measurement: Measurement) -> None:
+def test_a_hundred_and_ten_columns_are_enough(measurement: Measurement) -> None:
     for line in shown(measurement).splitlines():
-        assert cell_len(line) <= 80
+        assert cell_len(line) <= 110
     assert "1111222233334444" in shown(measurement), "an epoch can be copied whole"
 
 

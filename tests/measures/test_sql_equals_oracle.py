@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from measures.table_rows import START, TableRows, hit
 from oracles import OUTCOMES, dump, measurement
+from same import differences
 
 from ragledger.errors import NothingToMeasure
 from ragledger.measurement import Window, measure
@@ -42,6 +43,9 @@ def tables(draw: st.DrawFn) -> TableRows:
         for _ in range(draw(st.sampled_from([0, 0, 1, 2]))):
             order = draw(st.lists(st.sampled_from([*ranks, 25]), max_size=5))
             rows.deliver(search_id, order, at=draw(moments))
+        for _ in range(draw(st.sampled_from([0, 1, 2]))):
+            value = draw(st.sampled_from([None, 0.0, 0.5, 0.75, 2.0]))
+            rows.assess(search_id, draw(st.sampled_from(["coverage", "trust"])), value, at=draw(moments))
     return rows
 
 
@@ -114,7 +118,7 @@ def test_measure_equals_the_oracle_on_any_table(
             with pytest.raises(NothingToMeasure):
                 measure(connection, Window(**window), useful_from=useful_from)
         else:
-            assert as_json(connection, Window(**window), useful_from) == expected
+            assert not differences(as_json(connection, Window(**window), useful_from), expected)
 
 
 @on_one_database
@@ -164,6 +168,6 @@ def as_json(
 
 def refill(connection: psycopg.Connection[Any], rows: TableRows) -> None:
     with connection.transaction():
-        for table in ("feedback", "deliveries", "hits", "searches"):
+        for table in ("feedback", "deliveries", "assessments", "hits", "searches"):
             connection.execute(f"DELETE FROM {table}")
     rows.insert(connection)

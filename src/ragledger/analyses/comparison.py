@@ -16,7 +16,8 @@ from ragledger.measures.comparison_report import Compared, Comparison, Latencies
 from ragledger.measures.difference import difference_of_rates
 from ragledger.measures.percentile import smallest_sample
 from ragledger.measures.precision import CUTS
-from ragledger.measures.rates import degraded_share, hit_rate
+from ragledger.measures.ranges import range_of
+from ragledger.measures.rates import degraded_share, hit_rate, rate_interval
 from ragledger.measures.report import HitRate, Latency
 from ragledger.model import ActorKind, Outcome
 from ragledger.postgres.connection import Connection, reading
@@ -108,7 +109,9 @@ def _settings(side: SideFacts) -> dict[str, Any]:
 def _hit_rate(a: SideFacts, b: SideFacts) -> RateDifference:
     return _rates(
         *(
-            HitRate(n=found, of=told, rate=hit_rate(found, told))
+            HitRate(
+                n=found, of=told, rate=hit_rate(found, told), interval=range_of(rate_interval(found, told))
+            )
             for side in (a, b)
             for found, told in [(side.ok - side.answers.nothing, side.ok - side.answers.untold)]
         )
@@ -118,7 +121,12 @@ def _hit_rate(a: SideFacts, b: SideFacts) -> RateDifference:
 def _degraded(a: SideFacts, b: SideFacts) -> RateDifference:
     return _rates(
         *(
-            HitRate(n=side.degraded, of=side.ran, rate=degraded_share(side.degraded, side.ran))
+            HitRate(
+                n=side.degraded,
+                of=side.ran,
+                rate=degraded_share(side.degraded, side.ran),
+                interval=range_of(rate_interval(side.degraded, side.ran)),
+            )
             for side in (a, b)
         )
     )

@@ -7,15 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from ragledger.measures.ranks import TOP
 from ragledger.measures.reindex import Moves
 from ragledger.measures.report import Window
 from ragledger.measures.sightings import BEYOND, NOWHERE, Reaction, Sightings, place_of
 from ragledger.postgres.connection import Connection
-from ragledger.scoped import OUTCOMES
+from ragledger.scoped import OUTCOMES, scope_parameters
 from ragledger.sql import named_queries
 
 __all__ = ["CurateReader"]
@@ -32,8 +30,7 @@ class CurateReader:
     ) -> None:
         self._connection = connection
         self._parameters: dict[str, Any] = {
-            **msgspec.structs.asdict(window),
-            "beyond": TOP + 1,
+            **scope_parameters(window),
             "by_chunk": by_chunk,
             "ids": ids,
             "outcomes": list(OUTCOMES),

@@ -25,6 +25,8 @@ def show(
     for table in tables:
         console.print()
         console.print(Text(_plain(table.title), style="bold"))
+        if table.means:
+            console.print(Text(_plain(table.means)))
         console.print(_rich(table))
         console.print(Text(_plain(table.caption), style="dim"))
 
@@ -38,7 +40,8 @@ def markdown(heading: Sequence[str], tables: Iterable[Table]) -> str:
             _row(["---"] * table.words + ["---:"] * (len(table.columns) - table.words)),
         ]
         lines += [_row([_cell(cell) for cell in row]) for row in table.rows]
-        blocks += [f"### {_cell(table.title)}", "\n".join(lines), _cell(table.caption)]
+        blocks += [f"### {_cell(table.title)}", *([_cell(table.means)] if table.means else [])]
+        blocks += ["\n".join(lines), _cell(table.caption)]
     return "\n\n".join(blocks) + "\n"
 
 

@@ -141,9 +141,9 @@ def _standardised(
     sums = Sums(
         clusters=len(judged) - int(used.sum()) + 1,
         useful=float(moved.sum()),
-        judged=float(scaled.sum()),  # type: ignore[arg-type]  # scaled hits are not whole
+        judged=float(scaled.sum()),  # scaled hits are not whole
         useful_sq=float(moved @ moved),
-        judged_sq=float(scaled @ scaled),  # type: ignore[arg-type]
+        judged_sq=float(scaled @ scaled),
         useful_judged=float(moved @ scaled),
     )
     return share, clustered(sums)

@@ -13,16 +13,20 @@ from msgspec import Struct
 from ragledger.model import ActorKind
 
 __all__ = [
-    "AccessedFact",
+    "AnswersFact",
+    "AssessedFact",
     "ConditionsFact",
     "EpochFact",
     "ExtentFact",
     "Facts",
     "GroupFact",
-    "JudgedFact",
+    "OpenedFact",
     "ReasonFact",
     "ShownFact",
+    "StoredFact",
+    "VoteFact",
     "VoterFact",
+    "VotesFact",
 ]
 
 
@@ -47,12 +51,20 @@ class GroupFact(Struct, frozen=True, array_like=True):
     error: int
     cancelled: int
     skipped: int
-    untold: int
-    empty: int
-    found: int
     timed: int
     p50_ms: float | None
     p95_ms: float | None
+
+
+class AnswersFact(Struct, frozen=True, array_like=True):
+    """Ok searches that did not find anything, as far as is known, by why."""
+
+    surface: str | None
+    in_session: bool
+    actor_kind: ActorKind
+    untold: int
+    empty: int
+    padded_only: int
 
 
 class ConditionsFact(Struct, frozen=True, array_like=True):
@@ -87,33 +99,53 @@ class EpochFact(Struct, frozen=True, array_like=True):
 
 
 class ShownFact(Struct, frozen=True, array_like=True):
-    """Hits at one position in the searches of one epoch and one kind of asking actor."""
+    """Hits at one position in the searches of one epoch, one kind of asking actor and one surface."""
 
     epoch: str
     actor_kind: ActorKind
-    position: int | None
-    hits: int
-    accessed: int
-
-
-class AccessedFact(Struct, frozen=True, array_like=True):
-    """Hits at one position that actors of one kind opened."""
-
-    voter: ActorKind
+    surface: str | None
     position: int | None
     hits: int
 
 
-class JudgedFact(Struct, frozen=True, array_like=True):
-    """Hits at one position that the same number of actors of one kind judged."""
+class OpenedFact(Struct, frozen=True, array_like=True):
+    """Hits at one position that actors of one kind opened; a null voter: anyone."""
 
-    epoch: str
-    actor_kind: ActorKind
-    voter: ActorKind
+    voter: ActorKind | None
     position: int | None
+    hits: int
+
+
+class VoteFact(Struct, frozen=True, array_like=True):
+    """What the actors of one kind said of one hit; `gain` is the sum of 2^y - 1 over their outcomes y = 0 .. 3.
+
+    `voter` is the number of the kind, from 1.
+    """
+
+    rank: int
+    position: int | None
+    voter: int
     actors: int
-    useful_votes: int
-    hits: int
+    useful: int
+    gain: int
+
+
+class VotesFact(Struct, frozen=True, array_like=True):
+    """Searches that were judged alike (`ballot`), or the sums over actors of everything or of one part of it."""
+
+    what: Literal["ballot", "all", "epoch", "actor_kind", "surface"]
+    epoch: str | None
+    actor_kind: ActorKind | None
+    surface: str | None
+    hits: tuple[VoteFact, ...] | None
+    n: int
+    voter: ActorKind | None
+    k: int | None
+    useful: float | None
+    judged: float | None
+    useful_sq: float | None
+    judged_sq: float | None
+    useful_judged: float | None
 
 
 class VoterFact(Struct, frozen=True, array_like=True):
@@ -125,15 +157,40 @@ class VoterFact(Struct, frozen=True, array_like=True):
     searches: int
 
 
+class AssessedFact(Struct, frozen=True, array_like=True):
+    """One search with an assessment and votes of one kind; `cluster` numbers what belongs together, a session or a search."""
+
+    name: str
+    method: str | None
+    epoch: str
+    voter: ActorKind
+    cluster: int
+    value: float
+    useful: float
+    judged: int
+
+
+class StoredFact(Struct, frozen=True, array_like=True):
+    """How often an assessment was made, and how often it came to nothing."""
+
+    name: str
+    method: str | None
+    epoch: str
+    searches: int
+    null: int
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """All of it, from one snapshot."""
 
     extent: ExtentFact
     groups: list[GroupFact]
+    answers: list[AnswersFact]
     conditions: ConditionsFact
     reasons: list[ReasonFact]
     epochs: list[EpochFact]
     shown: list[ShownFact]
-    accessed: list[AccessedFact]
-    judged: list[JudgedFact]
-    voters: list[VoterFact]
+    opened: list[OpenedFact]
+    votes: list[VotesFact]
+    stored: list[StoredFact]
+    assessed: list[AssessedFact]

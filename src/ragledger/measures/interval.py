@@ -38,14 +38,14 @@ class Sums(Struct, frozen=True, kw_only=True):
     """What an interval needs of the clusters (searches, or actors) that have at least one judged hit.
 
     `clusters` counts them; `useful` and `judged` are the sums of their U and J, `useful_sq`, `judged_sq` and
-    `useful_judged` the sums of U^2, J^2 and UJ.
+    `useful_judged` the sums of U^2, J^2 and UJ. `judged` is a fraction where a hit is divided among the actors who judged it.
     """
 
     clusters: int
     useful: float
-    judged: int
+    judged: float
     useful_sq: float
-    judged_sq: int
+    judged_sq: float
     useful_judged: float
 
     @classmethod

@@ -40,7 +40,7 @@ def baseline(facts: SideFacts, voter: ActorKind, k: int) -> Baseline | None:
     return Baseline(
         precision=sums.useful / sums.judged,
         design_effect=found.design_effect,
-        judged=sums.judged,
+        judged=int(sums.judged),
         searches=facts.ok,
     )
 

@@ -7,20 +7,28 @@ not known is null, never 0 (promise P8). Every share stands beside the counts th
     window      project, corpus, surface, since, until    the filters; null is no filter, no bound
                 first_search, last_search, projects, corpora    what was found inside them
     searches    one Group: searches, by_status{ok, error, cancelled, skipped}, untold, empty, padded_only,
-                hit_rate{n, of, rate}, latency{n, p50_ms, p95_ms}
+                hit_rate{n, of, rate, interval}, latency{n, p50_ms, p95_ms}
     by_surface, by_session, by_actor_kind    lists of Groups that also have `surface`, `in_session`, `actor_kind`
-    skipped     n, of, rate, reasons[{reason, n}]    of all searches
-    degraded    n, of, rate, reasons[{reason, n}]    of the searches that ran
+    skipped     n, of, rate, interval, reasons[{reason, n}]    of all searches
+    degraded    n, of, rate, interval, reasons[{reason, n}]    of the searches that ran
     vector      available, unavailable, unknown    searches by `vector_available`
     epochs      [{epoch, weights, index_version, embedding_model, first_seen, last_seen, searches, ok}]
     precision   order{delivered, retriever}    ok searches by the order that was used
-                across{epochs, actor_kinds}    what `overall` pools; never silently
-                overall{human, agent, judge, system: {votes, actors, searches, not_delivered, at: Cuts}}
-                by_epoch, by_actor_kind    {name: {ok, voters{human, agent, judge, system: Cuts}}}
-                Cuts is {"1", "3", "5", "10": {precision, useful, judged, shown, judged_share}}
+                across{epochs, actor_kinds, surfaces}    what `overall` pools; never silently
+                overall{human, agent, judge, system: {votes, actors, searches, not_delivered, at, ndcg, bpref}}
+                by_epoch, by_actor_kind    {name: {ok, voters{human, agent, judge, system: {at, ndcg, bpref}}}}
+                by_surface    [{surface, ok, voters}]
+                at is {"1", "3", "5", "10": {precision, interval, clustered_by, useful, judged, shown, judged_share,
+                bounds, searches, actors, thin, macro}}; macro, ndcg and bpref are {mean, interval, searches, without}
     ranks       top, positions[{position, shown, accessed, voters}], beyond{shown, accessed, voters}
-    funnel      retrieved, accessed, voters
-                voters is {human, agent, judge, system: {accessed, judged, useful}}
+    funnel      retrieved, accessed, accessed_rate, voters{kind: {accessed, judged, useful, accessed_rate, judged_rate,
+                useful_rate}}
+    agreement   [{first, second, hits, split, searches, equal, both_useful, first_only, second_only, share, interval,
+                kappa, kappa_interval}]    kinds of voters that judged the same hits (`kappa.py`)
+    diagnosis   [{epoch, voter, verdict, position, because[...], top, below, difference, seldom_below}]    (`diagnosis.py`)
+    assessments [{name, method, epoch, searches, null, voters{kind: {verdict, searches, useful, clusters, auc, interval,
+                brier, brier_of_the_mean, groups[{searches, value, share, interval}]}}}]    (`worth.py`)
+                interval and bounds are {low, high} at 95 %, or null; in ranks voters is {kind: {accessed, judged, useful}}
 
 Meanings that are easy to get wrong:
 
@@ -29,6 +37,10 @@ Meanings that are easy to get wrong:
 - *Hits* are the admitted ones of ok searches. A duplicate that was folded leaves a gap in the ranks; it stays.
 - The *position* of a hit is its place in the latest delivery where the search has one, else the retriever's rank.
   A hit that the delivery left out has no position: its votes are in `funnel` and `not_delivered`, in no cut.
+- `precision` pools hits; `macro` is the mean of each search's own precision. `interval` is clustered by search, or by actor
+  where fewer than 20 actors voted and that one is wider (`actors.py`); with one actor it is one voter's opinion.
+- `without` of macro: ok searches without a judged hit within k; of nDCG' and bpref: searches with votes of this kind whose
+  judged hits do not define it. `thin`: fewer than 30 judged hits or 20 searches.
 - *useful* is a sum of shares (`measures/precision.py`), so it may be a fraction. Voter kinds are never pooled.
 - *empty* has no admitted hit, *padded_only* has nothing but padding (`measures/rates.py`). Neither found anything:
   ok = untold + empty + padded_only + hit_rate.n, where *untold* are those whose result nobody could read: unknown is not
@@ -48,31 +60,23 @@ from msgspec import Struct
 
 from ragledger.model import ActorKind, Outcome
 
+from .ranges import Range
+from .voted import Agreement, Assessment, Diagnosis, Funnel, Precision, Ranks
+
 __all__ = [
-    "Across",
     "ActorKindGroup",
-    "At",
     "Condition",
-    "Cuts",
     "Epoch",
     "Extent",
-    "Feedback",
-    "Funnel",
     "Group",
     "HitRate",
     "Latency",
     "Measurement",
-    "Order",
-    "Part",
-    "Position",
-    "Precision",
-    "Ranks",
     "Reason",
     "SessionGroup",
     "Statuses",
     "SurfaceGroup",
     "VectorCounts",
-    "Voter",
     "Window",
 ]
 
@@ -117,6 +121,7 @@ class HitRate(Struct, frozen=True, kw_only=True):
     n: int
     of: int
     rate: float | None
+    interval: Range | None = None
 
 
 class Latency(Struct, frozen=True, kw_only=True):
@@ -170,6 +175,7 @@ class Condition(Struct, frozen=True, kw_only=True):
     n: int
     of: int
     rate: float | None
+    interval: Range | None
     reasons: tuple[Reason, ...]
 
 
@@ -194,98 +200,10 @@ class Epoch(Struct, frozen=True, kw_only=True):
     ok: int
 
 
-class At(Struct, frozen=True, kw_only=True):
-    """precision@k by voters of one kind, with what it was made of."""
-
-    precision: float | None
-    useful: float
-    judged: int
-    shown: int
-    judged_share: float | None
-
-
-Cuts = dict[int, At]
-"""By k."""
-
-
-class Voter(Struct, frozen=True, kw_only=True):
-    """What voters of one kind said. `not_delivered`: hits they judged that did not reach the prompt."""
-
-    votes: int
-    actors: int
-    searches: int
-    not_delivered: int
-    at: Cuts
-
-
-class Part(Struct, frozen=True, kw_only=True):
-    """Precision within one epoch, or among the searches of one kind of actor, with its number of ok searches."""
-
-    ok: int
-    voters: dict[ActorKind, Cuts]
-
-
-class Order(Struct, frozen=True, kw_only=True):
-    """How many ok searches were counted in the delivered order, and how many in the retriever's."""
-
-    delivered: int
-    retriever: int
-
-
-class Across(Struct, frozen=True, kw_only=True):
-    """How many different ones the overall numbers pool."""
-
-    epochs: int
-    actor_kinds: int
-
-
-class Precision(Struct, frozen=True, kw_only=True):
-    """precision@k over the window, and within each of the parts that it pools."""
-
-    order: Order
-    across: Across
-    overall: dict[ActorKind, Voter]
-    by_epoch: dict[str, Part]
-    by_actor_kind: dict[ActorKind, Part]
-
-
-class Feedback(Struct, frozen=True, kw_only=True):
-    """Hits that actors of one kind opened, judged and found useful."""
-
-    accessed: int
-    judged: int
-    useful: float
-
-
-class Funnel(Struct, frozen=True, kw_only=True):
-    """How far hits came. Each is a count of its own: a hit can be judged without having been opened."""
-
-    retrieved: int
-    accessed: int
-    voters: dict[ActorKind, Feedback]
-
-
-class Position(Struct, frozen=True, kw_only=True):
-    """What stood at one position of the list; null for all positions past the top ones."""
-
-    position: int | None
-    shown: int
-    accessed: int
-    voters: dict[ActorKind, Feedback]
-
-
-class Ranks(Struct, frozen=True, kw_only=True):
-    """The positions down to the last one shown, at most `top` of them, and the rest as one."""
-
-    top: int
-    positions: tuple[Position, ...]
-    beyond: Position
-
-
 class Measurement(Struct, frozen=True, kw_only=True):
     """Everything `ragledger measure` knows about a window."""
 
-    schema: int = 1
+    schema: int = 2
     useful_from: Outcome
     cuts: tuple[int, ...]
     window: Extent
@@ -300,3 +218,6 @@ class Measurement(Struct, frozen=True, kw_only=True):
     precision: Precision
     ranks: Ranks
     funnel: Funnel
+    agreement: tuple[Agreement, ...]
+    diagnosis: tuple[Diagnosis, ...]
+    assessments: tuple[Assessment, ...]

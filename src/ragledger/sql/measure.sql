@@ -7,35 +7,30 @@
 --   the position of a hit is its place in the latest delivery where there is one (null: it was dropped there),
 --   else the rank that the retriever gave it; all positions from %(beyond)s on are one;
 --   nothing is sorted, because collations differ: measures/summary.py sorts;
---   sums of useful votes are grouped by the number of actors who voted, so that shares are added up exactly.
+--   votes are counted, not divided, so that shares are added up exactly in Python.
+--
+-- Votes are few and hits are many (benchmarks/measure.py): what is about votes starts from them, in a stored result that is
+-- then joined, and one query alone reads all hits.
+
+-- name: settings
+-- For the transaction of a measurement: sorts and joins of a million searches in memory, and no compiling of plans, which
+-- costs more than it saves here.
+SELECT set_config('work_mem', '128MB', true), set_config('jit', 'off', true);
 
 -- name: extent
-SELECT count(*) AS searches,
-       min(started_at) AS first_search,
-       max(started_at) AS last_search,
+, named AS (
+    SELECT project, corpus, count(*) AS searches, min(started_at) AS first_search, max(started_at) AS last_search
+    FROM scope
+    GROUP BY project, corpus
+)
+SELECT coalesce(sum(searches), 0)::int8 AS searches,
+       min(first_search) AS first_search,
+       max(last_search) AS last_search,
        array_agg(DISTINCT project) AS projects,
        array_agg(DISTINCT corpus) AS corpora
-FROM scope;
+FROM named;
 
 -- name: groups
--- A hit that only the lexical signal scored, and with 0, is padding: measures/rates.py says why.
--- EXISTS and not an aggregate over hits: it reads one or two hits of a search, not all (3 times faster, measured).
-, answered AS (
-    SELECT s.surface, s.in_session, s.actor_kind, s.status, s.latency_ms, s.admitted_count,
-           EXISTS (SELECT FROM hits h WHERE h.search_id = s.search_id AND h.admitted) AS any_hit,
-           EXISTS (
-               SELECT FROM hits h
-               WHERE h.search_id = s.search_id
-                 AND h.admitted
-                 AND NOT (
-                     h.lexical_score IS NOT DISTINCT FROM 0
-                     AND h.vector_score IS NULL
-                     AND coalesce(h.score, 0) = 0
-                     AND NOT coalesce(jsonb_path_exists(h.signals, '$.** ? (@.type() == "number")'), false)
-                 )
-           ) AS real_hit
-    FROM scope s
-)
 SELECT CASE grouping(surface, in_session, actor_kind)
            WHEN 7 THEN 'all' WHEN 3 THEN 'surface' WHEN 5 THEN 'session' ELSE 'actor_kind'
        END AS grouped_by,
@@ -46,15 +41,53 @@ SELECT CASE grouping(surface, in_session, actor_kind)
        count(*) FILTER (WHERE status = 'error') AS error,
        count(*) FILTER (WHERE status = 'cancelled') AS cancelled,
        count(*) FILTER (WHERE status = 'skipped') AS skipped,
-       -- Nobody knows what came back: the result could not be read, or was never handed over.
-       count(*) FILTER (WHERE status = 'ok' AND admitted_count IS NULL AND NOT real_hit) AS untold,
-       count(*) FILTER (WHERE status = 'ok' AND admitted_count IS NOT NULL AND NOT any_hit) AS empty,
-       count(*) FILTER (WHERE status = 'ok' AND real_hit) AS found,
        count(latency_ms) FILTER (WHERE status = 'ok') AS timed,
        percentile_disc(0.50) WITHIN GROUP (ORDER BY latency_ms) FILTER (WHERE status = 'ok') AS p50_ms,
        percentile_disc(0.95) WITHIN GROUP (ORDER BY latency_ms) FILTER (WHERE status = 'ok') AS p95_ms
-FROM answered
+FROM scope
 GROUP BY GROUPING SETS ((), (surface), (in_session), (actor_kind));
+
+-- name: answers
+-- Ok searches by what came back. Found: at least one hit that is no padding (measures/rates.py says what that is). Untold:
+-- nobody knows what came back, because the result could not be read or was never handed over.
+-- The first hit settles nearly all searches by one join; the rest are looked up one by one.
+, topmost AS (
+    SELECT search_id
+    FROM hits
+    WHERE rank = 1
+      AND admitted
+      AND NOT (lexical_score IS NOT DISTINCT FROM 0 AND vector_score IS NULL AND coalesce(score, 0) = 0)
+),
+unsettled AS MATERIALIZED (
+    SELECT s.search_id, s.surface, s.in_session, s.actor_kind, s.admitted_count
+    FROM scope s
+    WHERE s.status = 'ok'
+      AND NOT EXISTS (SELECT FROM topmost t WHERE t.search_id = s.search_id)
+),
+settled AS (
+    SELECT u.*,
+           EXISTS (SELECT FROM hits h WHERE h.search_id = u.search_id AND h.admitted) AS any_hit,
+           EXISTS (
+               SELECT FROM hits h
+               WHERE h.search_id = u.search_id
+                 AND h.admitted
+                 AND NOT (
+                     h.lexical_score IS NOT DISTINCT FROM 0
+                     AND h.vector_score IS NULL
+                     AND coalesce(h.score, 0) = 0
+                     AND NOT coalesce(jsonb_path_exists(h.signals, '$.** ? (@.type() == "number")'), false)
+                 )
+           ) AS real_hit
+    FROM unsettled u
+)
+SELECT surface,
+       in_session,
+       actor_kind,
+       count(*) FILTER (WHERE admitted_count IS NULL AND NOT real_hit) AS untold,
+       count(*) FILTER (WHERE admitted_count IS NOT NULL AND NOT any_hit) AS empty,
+       count(*) FILTER (WHERE admitted_count IS NOT NULL AND any_hit AND NOT real_hit) AS padded_only
+FROM settled
+GROUP BY surface, in_session, actor_kind;
 
 -- name: conditions
 SELECT count(*) FILTER (WHERE degraded AND status <> 'skipped') AS degraded,
@@ -99,54 +132,135 @@ JOIN latest l USING (epoch)
 JOIN searches w USING (search_id);
 
 -- name: shown
-, opened AS (
-    SELECT DISTINCT search_id, rank FROM feedback WHERE stage = 'accessed'
+-- The one query that reads every hit: all of them by rank, which Postgres can do in parallel; then what deliveries moved is
+-- taken from where it was and added where it stood.
+, moved AS (
+    SELECT s.epoch, s.actor_kind, s.surface,
+           least(h.rank, %(beyond)s::int4) AS was,
+           array_position(d.hit_ranks, h.rank) AS position,
+           count(*) AS hits
+    FROM delivered d
+    JOIN scope s USING (search_id)
+    JOIN hits h USING (search_id)
+    WHERE h.admitted
+    GROUP BY 1, 2, 3, 4, 5
+),
+counted AS (
+    SELECT s.epoch, s.actor_kind, s.surface, least(h.rank, %(beyond)s::int4) AS position, count(*) AS hits
+    FROM scope s
+    JOIN hits h USING (search_id)
+    WHERE s.status = 'ok' AND h.admitted
+    GROUP BY 1, 2, 3, 4
+    UNION ALL
+    SELECT epoch, actor_kind, surface, was, -hits FROM moved
+    UNION ALL
+    SELECT epoch, actor_kind, surface,
+           CASE WHEN position > %(beyond)s::int4 THEN %(beyond)s::int4 ELSE position END,
+           hits
+    FROM moved
 )
-SELECT p.epoch,
-       p.actor_kind,
-       p.position,
-       count(*) AS hits,
-       count(o.rank) AS accessed
-FROM placed p
-LEFT JOIN opened o USING (search_id, rank)
-GROUP BY 1, 2, 3;
+SELECT epoch, actor_kind, surface, position, sum(hits)::int8 AS hits
+FROM counted
+GROUP BY epoch, actor_kind, surface, position
+HAVING sum(hits) > 0;
 
--- name: accessed
-, opened AS (
-    SELECT DISTINCT search_id, rank, actor_kind FROM feedback WHERE stage = 'accessed'
+-- name: opened
+-- By anyone (a null voter), and by the actors of each kind.
+, opened AS MATERIALIZED (
+    SELECT DISTINCT f.search_id, f.rank, f.actor_kind
+    FROM feedback f
+    WHERE f.stage = 'accessed'
+),
+standing AS (
+    SELECT o.search_id, o.rank, o.actor_kind AS voter, p.position
+    FROM opened o
+    JOIN placed p USING (search_id, rank)
 )
-SELECT o.actor_kind AS voter, p.position, count(*) AS hits
-FROM opened o
-JOIN placed p USING (search_id, rank)
-GROUP BY 1, 2;
+SELECT NULL AS voter, position, count(DISTINCT (search_id, rank)) AS hits
+FROM standing
+GROUP BY position
+UNION ALL
+SELECT voter, position, count(*)
+FROM standing
+GROUP BY voter, position;
 
--- name: judged
-, judgments AS (
-    SELECT search_id, rank, actor_kind AS voter,
-           count(*) AS actors,
-           count(*) FILTER (WHERE outcome = ANY (%(useful)s::text[])) AS useful
-    FROM current_votes
-    GROUP BY search_id, rank, actor_kind
+-- name: votes
+-- All that is asked of votes, from one join of them. Two kinds of rows:
+-- `ballot`: what was judged in a search, and how many searches (`n`) were judged exactly so. For each hit and kind of voters:
+--   rank, position, the number of the kind, actors, useful votes, and the sum of 2^y - 1 for y = 0 .. 3.
+-- `all`, `epoch`, `actor_kind`, `surface`: of everything or of one of these, the sums of measures/interval.py within k with the
+--   actors (`n`) for clusters; a hit that several judged is divided among them. k null: delivered or not, anywhere.
+-- Actors without an id cannot be told apart: together they are one actor, as in current_votes.
+, votes AS MATERIALIZED (
+    SELECT v.search_id, v.rank, v.actor_kind AS voter, v.actor_id,
+           (v.outcome = ANY (%(useful)s::text[]))::int4 AS useful,
+           CASE v.outcome
+               WHEN 'not_relevant' THEN 0 WHEN 'partially_relevant' THEN 1 WHEN 'relevant' THEN 3 ELSE 7
+           END AS gain,
+           count(*) OVER (PARTITION BY v.search_id, v.rank, v.actor_kind) AS actors
+    FROM current_votes v
+),
+standing AS MATERIALIZED (
+    SELECT v.*, p.epoch, p.actor_kind, p.surface, p.position
+    FROM votes v
+    JOIN positions p USING (search_id, rank)
+),
+judged AS (
+    SELECT search_id, epoch, actor_kind, surface, rank, position,
+           array_position(ARRAY['human', 'agent', 'judge', 'system'], voter) AS voter,
+           count(*)::int4 AS actors, sum(useful)::int4 AS useful, sum(gain)::int4 AS gain
+    FROM standing
+    GROUP BY search_id, epoch, actor_kind, surface, rank, position, voter
+),
+papers AS (
+    SELECT epoch, actor_kind, surface,
+           array_agg(ARRAY[rank, position, voter, actors, useful, gain] ORDER BY rank, voter) AS hits
+    FROM judged
+    GROUP BY search_id, epoch, actor_kind, surface
+),
+by_position AS (
+    SELECT epoch, actor_kind, surface, voter, actor_id, position,
+           sum(useful::float8 / actors) AS useful,
+           sum(1 / actors::float8) AS judged
+    FROM standing
+    GROUP BY epoch, actor_kind, surface, voter, actor_id, position
+),
+shares AS (
+    SELECT p.*, k.k
+    FROM by_position p
+    JOIN unnest(%(cuts)s::int4[]) AS k ON k.k IS NULL OR p.position <= k.k
+),
+sums AS (
+    SELECT CASE grouping(epoch, actor_kind, surface)
+               WHEN 7 THEN 'all' WHEN 3 THEN 'epoch' WHEN 5 THEN 'actor_kind' ELSE 'surface'
+           END AS grouped_by,
+           epoch, actor_kind, surface, voter, k, sum(useful) AS useful, sum(judged) AS judged
+    FROM shares
+    GROUP BY voter, actor_id, k, GROUPING SETS ((), (epoch), (actor_kind), (surface))
 )
-SELECT p.epoch,
-       p.actor_kind,
-       j.voter,
-       p.position,
-       j.actors,
-       sum(j.useful)::int8 AS useful_votes,
-       count(*) AS hits
-FROM judgments j
-JOIN placed p USING (search_id, rank)
-GROUP BY 1, 2, 3, 4, 5;
+SELECT 'ballot' AS grouped_by, epoch, actor_kind, surface, hits, count(*) AS n,
+       NULL::text AS voter, NULL::int4 AS k, NULL::float8 AS useful, NULL::float8 AS judged, NULL::float8 AS useful_sq,
+       NULL::float8 AS judged_sq, NULL::float8 AS useful_judged
+FROM papers
+GROUP BY epoch, actor_kind, surface, hits
+UNION ALL
+SELECT grouped_by, epoch, actor_kind, surface, NULL, count(*), voter, k, sum(useful), sum(judged), sum(useful * useful),
+       sum(judged * judged), sum(useful * judged)
+FROM sums
+GROUP BY grouped_by, epoch, actor_kind, surface, voter, k;
 
 -- name: voters
+-- For `ragledger compare`; a measurement has them from `votes`.
 -- Actors without an id cannot be told apart: together they are one actor, as in current_votes.
-SELECT v.actor_kind AS voter,
+, votes AS MATERIALIZED (
+    SELECT search_id, rank, actor_kind AS voter, actor_id FROM current_votes
+)
+SELECT v.voter,
        count(*) AS votes,
        count(DISTINCT v.actor_id) + (count(*) > count(v.actor_id))::int4 AS actors,
        count(DISTINCT v.search_id) AS searches
-FROM current_votes v
+FROM votes v
 JOIN scope s USING (search_id)
 JOIN hits h USING (search_id, rank)
 WHERE s.status = 'ok' AND h.admitted
-GROUP BY v.actor_kind;
+GROUP BY v.voter;

@@ -15,15 +15,16 @@ WITH scope AS NOT MATERIALIZED (
       AND (%(until)s::timestamptz IS NULL OR started_at < %(until)s)
       AND (%(epoch)s::text IS NULL OR epoch = %(epoch)s)
 ),
-delivered AS (
+delivered AS NOT MATERIALIZED (
     SELECT DISTINCT ON (d.search_id) d.search_id, d.hit_ranks
     FROM scope s
     JOIN deliveries d USING (search_id)
     WHERE s.status = 'ok'
     ORDER BY d.search_id, d.delivered_at DESC, d.delivery_id DESC
 ),
-positions AS (
-    SELECT h.search_id, h.rank, s.epoch, s.actor_kind,
+-- Not materialized, or a query that looks at both this and the next one would store every hit first.
+positions AS NOT MATERIALIZED (
+    SELECT h.search_id, h.rank, s.epoch, s.actor_kind, s.surface,
            CASE WHEN d.search_id IS NULL THEN h.rank ELSE array_position(d.hit_ranks, h.rank) END AS position
     FROM scope s
     JOIN hits h USING (search_id)
@@ -32,7 +33,7 @@ positions AS (
 ),
 placed AS (
     -- Not least(): it would take a null for the last position.
-    SELECT search_id, rank, epoch, actor_kind,
+    SELECT search_id, rank, epoch, actor_kind, surface,
            CASE WHEN position > %(beyond)s::int4 THEN %(beyond)s::int4 ELSE position END AS position
     FROM positions
 )

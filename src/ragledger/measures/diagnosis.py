@@ -1,0 +1,305 @@
+"""What the votes per position say about the retriever: is the order good, are the weights wrong, is the index poor?
+
+The positions are two groups, the top (1 to `TOP`) and below. Four figures decide:
+
+    top, below    useful / judged of each group, with the interval of `interval.py`
+    difference    the mean over searches that were judged in both groups of (share below - share at the top), with the
+                  t interval: the same question and the same eyes, so neither hard questions nor strict voters can make it
+
+and one position more: the one below whose share is surely the highest (Wilson's lower bound at z = 3, since the best of many
+is picked).
+
+    weights_are_wrong   that position is better than the top by at least `EQUAL`, and surely: the right chunk is found and
+                        stands too low. Or the difference lies above 0. In both cases at most half of the top is useful
+    index_is_poor       little is useful anywhere: the upper bound over all positions is below `POOR`, no position is surely
+                        above it, and below was looked at
+    order_says_little   the difference lies within -`EQUAL` to `EQUAL`: further down is as useful as the top
+    order_is_good       the lower bound of the top is at least `GOOD`, or the difference lies below 0
+    not_enough_votes    everything else, with what is missing
+
+The first that holds is the verdict. A difference can be certain and too small to matter, so `EQUAL` comes before the others.
+
+People judge what they look at (position bias; Joachims et al., SIGIR 2005), so counts of useful votes per position say
+little. A share of what was judged does not depend on how many looked, but those who vote far down may be those who found
+something there. Where hits below are judged less than half as often as those at the top, the finding says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from .interval import CONFIDENCE, Sums, clustered, wilson
+from .precision import sums_of
+from .ranges import Range, range_of
+from .student import t_quantile
+
+__all__ = ["TOP", "Difference", "Finding", "Level", "Split", "Verdict", "diagnose"]
+
+TOP = 3
+"""The positions that a reader surely sees."""
+
+GOOD, POOR, EQUAL = 0.5, 0.3, 0.15
+LEAST_HITS, LEAST_SEARCHES, LEAST_BELOW = 30, 20, 10
+_SURELY = 3.0
+
+Verdict = Literal[
+    "order_is_good", "weights_are_wrong", "index_is_poor", "order_says_little", "not_enough_votes"
+]
+
+
+class Split(NamedTuple):
+    """What was judged in a search, as (position, usefulness) from the top down, and how many searches were judged so."""
+
+    hits: tuple[tuple[int, int | Fraction], ...]
+    searches: int = 1
+
+    def of(self, *, top: bool) -> list[tuple[int, int | Fraction]]:
+        """The hits at the top, or those below."""
+        return [(position, useful) for position, useful in self.hits if (position <= TOP) == top]
+
+
+class Level(Struct, frozen=True, kw_only=True):
+    """How useful a group of positions was. `judged` of `shown` hits were judged, in `searches`."""
+
+    shown: int
+    judged: int
+    useful: float
+    searches: int
+    share: float | None
+    interval: Range | None
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """Share below minus share at the top, the mean over the `searches` that were judged in both; and the top's share there."""
+
+    searches: int
+    mean: float | None
+    interval: Range | None
+    top_share: float | None
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """The verdict with all that it rests on. `position`: where the right chunk usually is when the top has none."""
+
+    verdict: Verdict
+    top: Level
+    below: Level
+    difference: Difference
+    position: int | None
+    seldom_below: bool
+    because: tuple[str, ...]
+
+
+def diagnose(shown_top: int, shown_below: int, searches: Sequence[Split]) -> Finding:
+    """The verdict on the searches of one epoch by one kind of voters."""
+    groups = [_group(searches, top=True), _group(searches, top=False)]
+    top, below = _level(shown_top, sums_of(groups[0])), _level(shown_below, sums_of(groups[1]))
+    both = [(t, b) for t, b in zip(*groups, strict=True) if t[1] and b[1]]
+    everything = sums_of(
+        (sum(useful for _, useful in one.hits), len(one.hits), one.searches) for one in searches
+    )
+    best = _best_position(searches, top)
+    difference, position = _difference(both), best or _usual_position(searches)
+    surely = max((low for _, low, _ in _positions(searches)), default=0.0)
+    poor = surely < POOR and below.judged >= LEAST_BELOW and _is_poor(everything)
+    figures = _Figures(top, below, difference, position, everything, best, poor)
+    seldom = _seldom(top, below)
+    verdict, because = _verdict(figures)
+    if seldom and below.judged:
+        because = (*because, _SELDOM.format(below.judged, below.shown, top.judged, top.shown))
+    return Finding(
+        verdict=verdict,
+        top=top,
+        below=below,
+        difference=difference,
+        position=position,
+        seldom_below=seldom,
+        because=because,
+    )
+
+
+class _Figures(NamedTuple):
+    top: Level
+    below: Level
+    difference: Difference
+    position: int | None
+    everything: Sums
+    best: int | None
+    poor: bool
+
+
+_SELDOM = (
+    "below the top hits are judged much less often ({:,} of {:,} shown, against {:,} of {:,}): "
+    "who votes there may be who found something there"
+)
+_TOO_FEW = "{:,} judged hits in {:,} searches; {} in {} are the least"
+
+
+def _verdict(figures: _Figures) -> tuple[Verdict, tuple[str, ...]]:
+    everything = figures.everything
+    if everything.judged < LEAST_HITS or everything.clusters < LEAST_SEARCHES:
+        few = _TOO_FEW.format(int(everything.judged), everything.clusters, LEAST_HITS, LEAST_SEARCHES)
+        return "not_enough_votes", (few,)
+    reasons: tuple[str, ...] = (
+        _said(f"at positions 1 to {TOP}", figures.top),
+        _said("below", figures.below),
+        _compared(figures.difference),
+    )
+    found = _from_figures(figures)
+    if found == "weights_are_wrong" and figures.position is not None:
+        reasons = (f"the right chunk is usually at position {figures.position}", *reasons)
+    return (found, reasons) if found else ("not_enough_votes", (*reasons, _missing(figures)))
+
+
+def _from_figures(figures: _Figures) -> Verdict | None:
+    top, difference = figures.top, figures.difference
+    compared = difference.interval if difference.searches >= LEAST_BELOW else None
+    if figures.best is not None:
+        return "weights_are_wrong"
+    if figures.poor:
+        return "index_is_poor"
+    found = _from_difference(compared, difference.top_share) if compared else None
+    if found is None and top.interval and top.interval.low >= GOOD:
+        return "order_is_good"
+    return found
+
+
+def _from_difference(compared: Range, top_share: float | None) -> Verdict | None:
+    if compared.low >= -EQUAL and compared.high <= EQUAL:
+        return "order_says_little"
+    if compared.low > 0 and (top_share or 0.0) <= GOOD:
+        return "weights_are_wrong"
+    return "order_is_good" if compared.high < 0 else None
+
+
+def _missing(figures: _Figures) -> str:
+    if figures.difference.searches < LEAST_BELOW:
+        return (
+            f"only {figures.difference.searches:,} searches were judged both at the top and below, {LEAST_BELOW} are the "
+            "least: what is further down is not known"
+        )
+    return "the intervals are too wide to tell the cases apart"
+
+
+def _is_poor(everything: Sums) -> bool:
+    found = clustered(everything)
+    return found is not None and found.high < POOR
+
+
+def _level(shown: int, sums: Sums) -> Level:
+    found = clustered(sums)
+    return Level(
+        shown=shown,
+        judged=int(sums.judged),
+        useful=sums.useful,
+        searches=sums.clusters,
+        share=sums.useful / sums.judged if sums.judged else None,
+        interval=range_of(found),
+    )
+
+
+_Counted = tuple["int | Fraction", int, int]
+"""Useful, judged, searches."""
+
+
+def _group(searches: Sequence[Split], *, top: bool) -> list[_Counted]:
+    found = []
+    for one in searches:
+        hits = one.of(top=top)
+        found.append((sum(useful for _, useful in hits), len(hits), one.searches))
+    return found
+
+
+def _positions(searches: Sequence[Split]) -> list[tuple[int, float, float]]:
+    """Each position with Wilson's lower bound of its share, and the share; one search is one trial there."""
+    useful: dict[int, float] = {}
+    judged: dict[int, int] = {}
+    for one in searches:
+        for position, value in one.hits:
+            useful[position] = useful.get(position, 0.0) + float(value) * one.searches
+            judged[position] = judged.get(position, 0) + one.searches
+    return [(p, wilson(useful[p] / n, n, _SURELY)[0], useful[p] / n) for p, n in sorted(judged.items())]
+
+
+def _best_position(searches: Sequence[Split], top: Level) -> int | None:
+    """The position below that is surely better than the top, and by enough to matter."""
+    if top.share is None or top.interval is None or top.share > GOOD:
+        return None
+    better = [
+        (low, -position)
+        for position, low, share in _positions(searches)
+        if position > TOP and low > top.interval.high and share - top.share >= EQUAL
+    ]
+    return -max(better)[1] if better else None
+
+
+def _difference(both: Sequence[tuple[_Counted, _Counted]]) -> Difference:
+    rows = [
+        (float(below[0]) / below[1] - float(top[0]) / top[1], float(top[0]) / top[1], top[2])
+        for top, below in both
+    ]
+    count = sum(n for _, _, n in rows)
+    if not count:
+        return Difference(searches=0, mean=None, interval=None, top_share=None)
+    mean = math.fsum(value * n for value, _, n in rows) / count
+    return Difference(
+        searches=count,
+        mean=mean,
+        interval=_t_interval([(value, n) for value, _, n in rows], mean, count),
+        top_share=math.fsum(share * n for _, share, n in rows) / count,
+    )
+
+
+def _t_interval(rows: Iterable[tuple[float, int]], mean: float, count: int) -> Range | None:
+    if count < 2:
+        return None
+    variance = math.fsum((value - mean) ** 2 * n for value, n in rows) / (count - 1)
+    half = t_quantile((1 + CONFIDENCE) / 2, count - 1) * math.sqrt(variance / count)
+    return Range(low=max(mean - half, -1.0), high=min(mean + half, 1.0))
+
+
+def _usual_position(searches: Sequence[Split]) -> int | None:
+    """The median position of the first useful hit below, over the searches whose judged top hits were all useless."""
+    places = []
+    for one in searches:
+        top, below = one.of(top=True), one.of(top=False)
+        first = next((position for position, useful in below if 2 * useful > 1), None)
+        if top and first is not None and not any(useful for _, useful in top):
+            places.append((first, one.searches))
+    half, seen = sum(n for _, n in places) / 2, 0
+    for place, n in sorted(places):
+        seen += n
+        if seen >= half:
+            return place
+    return None
+
+
+def _seldom(top: Level, below: Level) -> bool:
+    return bool(top.shown and below.shown) and 2 * below.judged / below.shown < top.judged / top.shown
+
+
+def _said(where: str, level: Level) -> str:
+    if level.share is None:
+        return f"{where} nothing was judged of {level.shown:,} shown"
+    return f"{where} {level.share:.0%}{_span(level.interval)} of {level.judged:,} judged hits are useful"
+
+
+def _compared(difference: Difference) -> str:
+    if difference.mean is None:
+        return "no search was judged both at the top and below"
+    word = "more" if difference.mean >= 0 else "less"
+    found = difference.interval
+    span = "" if found is None else f" ({found.low * 100:+.0f} to {found.high * 100:+.0f})"
+    return (
+        f"in the {difference.searches:,} searches judged both at the top and below, the hits below are useful "
+        f"{abs(difference.mean) * 100:.0f} points {word} often{span}"
+    )
+
+
+def _span(interval: Range | None) -> str:
+    return "" if interval is None else f" ({interval.low:.0%} to {interval.high:.0%})"

@@ -1,0 +1,271 @@
+"""From ballots to what a report says of votes: precision within every part, positions, funnel, agreement, diagnosis, worth."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from ragledger.model import ActorKind
+
+from . import diagnosis, precision, ranks, voted
+from .actors import wider
+from .ballots import KINDS, Ballot, ballots, usefulness
+from .facts import AssessedFact, Facts, ShownFact, StoredFact, VotesFact
+from .interval import Interval, Sums
+from .kappa import agreed, pairs
+from .macro import mean
+from .precision import CUTS
+from .ranges import range_of
+from .rates import rate
+from .worth import worth
+
+__all__ = ["EVERYTHING", "Votes", "assessments"]
+
+_THIN_HITS, _THIN_SEARCHES = 30, 20
+
+PartKey = tuple[str, Any]
+"""Which part of the searches: ("all", None), ("epoch", name), ("actor_kind", kind) or ("surface", name)."""
+
+EVERYTHING: PartKey = ("all", None)
+
+
+class Votes:
+    """What the votes of a window say."""
+
+    def __init__(self, facts: Facts) -> None:
+        papers = [fact for fact in facts.votes if fact.what == "ballot"]
+        self._shared = [fact for fact in papers if len({vote.voter for vote in fact.hits or ()}) > 1]
+        self._shown = facts.shown
+        self._opened = facts.opened
+        self._actors = {
+            (_part_of(fact), fact.voter, fact.k): fact for fact in facts.votes if fact.what != "ballot"
+        }
+        self._by_part: dict[PartKey, dict[ActorKind, list[Ballot]]] = defaultdict(
+            lambda: {kind: [] for kind in KINDS}
+        )
+        for ballot in ballots(papers):
+            for part in _parts_of(ballot):
+                self._by_part[part][ballot.voter].append(ballot)
+
+    def voter(self, kind: ActorKind, ok: int) -> voted.Voter:
+        """All that voters of one kind said."""
+        said = self._by_part[EVERYTHING][kind]
+        everybody = self._actors.get((EVERYTHING, kind, None))
+        return voted.Voter(
+            **_fields(self._voted(EVERYTHING, kind, ok)),
+            votes=sum(vote.actors * one.searches for one in said for vote in one.votes),
+            actors=everybody.n if everybody else 0,
+            searches=sum(one.searches for one in said),
+            not_delivered=sum((len(one.votes) - len(one.placed)) * one.searches for one in said),
+        )
+
+    def part(self, part: PartKey, ok: int) -> dict[str, Any]:
+        """The same of one part, as the values of a `Part`."""
+        return {"ok": ok, "voters": {kind: self._voted(part, kind, ok) for kind in KINDS}}
+
+    def _voted(self, part: PartKey, kind: ActorKind, ok: int) -> voted.Voted:
+        said = self._by_part[part][kind]
+        shown = [fact for fact in self._shown if part == EVERYTHING or getattr(fact, part[0]) == part[1]]
+        return voted.Voted(
+            at={k: self._at(k, said, _within(shown, k), self._actors.get((part, kind, k)), ok) for k in CUTS},
+            ndcg=_mean(said, lambda ballot: ballot.ndcg),
+            bpref=_mean(said, lambda ballot: ballot.bpref),
+        )
+
+    def _at(self, k: int, said: Sequence[Ballot], shown: int, actors: VotesFact | None, ok: int) -> voted.At:
+        rows = _alike(said, k)
+        sums = precision.sums_of(rows)
+        interval, clustered_by = wider(sums, _sums_of_actors(actors))
+        own = [(float(useful) / judged, searches) for useful, judged, searches in rows]
+        judged = int(sums.judged)
+        return voted.At(
+            precision=precision.precision(sums),
+            interval=range_of(interval),
+            clustered_by=clustered_by,
+            useful=sums.useful,
+            judged=judged,
+            shown=shown,
+            judged_share=precision.judged_share(judged, shown),
+            bounds=range_of(precision.bounds(sums, shown)),
+            searches=sums.clusters,
+            actors=actors.n if actors else 0,
+            thin=judged < _THIN_HITS or sums.clusters < _THIN_SEARCHES,
+            macro=_as_mean(mean(own), ok),
+        )
+
+    def ranks(self) -> voted.Ranks:
+        """What stood, was opened, judged and useful at each position."""
+        shown = ranks.spread(((fact.position, fact.hits) for fact in self._shown), 0)
+        accessed = self._opened_by(None)
+        feedback = {kind: self._feedback_by_position(kind) for kind in KINDS}
+
+        def at(index: int, position: int | None) -> voted.Position:
+            return voted.Position(
+                position=position,
+                shown=shown[index],
+                accessed=accessed[index],
+                voters={kind: feedback[kind][index] for kind in KINDS},
+            )
+
+        last = ranks.last_position(shown[: ranks.TOP])
+        return voted.Ranks(
+            top=ranks.TOP,
+            positions=tuple(at(position - 1, position) for position in range(1, last + 1)),
+            beyond=at(ranks.TOP, None),
+        )
+
+    def _opened_by(self, kind: ActorKind | None) -> list[int]:
+        return ranks.spread(((fact.position, fact.hits) for fact in self._opened if fact.voter == kind), 0)
+
+    def _feedback_by_position(self, kind: ActorKind) -> list[voted.Feedback]:
+        judged = [0] * (ranks.TOP + 1)
+        useful: list[list[int | Fraction]] = [[] for _ in judged]
+        for ballot in self._by_part[EVERYTHING][kind]:
+            for position, vote in ballot.placed:
+                index = min(position, ranks.TOP + 1) - 1
+                judged[index] += ballot.searches
+                useful[index].append(usefulness(vote) * ballot.searches)
+        return [
+            voted.Feedback(accessed=a, judged=j, useful=float(precision.total(u)))
+            for a, j, u in zip(self._opened_by(kind), judged, useful, strict=True)
+        ]
+
+    def funnel(self) -> voted.Funnel:
+        """How far hits came."""
+        retrieved = sum(fact.hits for fact in self._shown)
+        accessed = sum(fact.hits for fact in self._opened if fact.voter is None)
+        return voted.Funnel(
+            retrieved=retrieved,
+            accessed=accessed,
+            accessed_rate=rate(accessed, retrieved),
+            voters={kind: self._reached(kind, retrieved) for kind in KINDS},
+        )
+
+    def _reached(self, kind: ActorKind, retrieved: int) -> voted.Reached:
+        said = self._by_part[EVERYTHING][kind]
+        accessed = sum(fact.hits for fact in self._opened if fact.voter == kind)
+        judged = sum(len(one.votes) * one.searches for one in said)
+        useful = float(precision.total(usefulness(vote) * one.searches for one in said for vote in one.votes))
+        return voted.Reached(
+            accessed=accessed,
+            judged=judged,
+            useful=useful,
+            accessed_rate=rate(accessed, retrieved),
+            judged_rate=rate(judged, retrieved),
+            useful_rate=useful / judged if judged else None,
+        )
+
+    def agreement(self) -> tuple[voted.Agreement, ...]:
+        """Every two kinds that judged the same hits."""
+        found = []
+        for first, second in combinations(KINDS, 2):
+            said, split = pairs(self._shared, first, second)
+            if said or split:
+                found.append(voted.Agreement(first=first, second=second, **_fields(agreed(said, split))))
+        return tuple(found)
+
+    def diagnosis(self, epochs: Iterable[str]) -> tuple[voted.Diagnosis, ...]:
+        """One for every epoch and every kind of voters that judged something in it."""
+        found = []
+        for epoch in epochs:
+            shown = [fact for fact in self._shown if fact.epoch == epoch]
+            top = _within(shown, diagnosis.TOP)
+            below = sum(fact.hits for fact in shown if fact.position is not None) - top
+            for kind in KINDS:
+                if said := self._by_part["epoch", epoch][kind]:
+                    finding = diagnosis.diagnose(top, below, _splits(said))
+                    found.append(voted.Diagnosis(epoch=epoch, voter=kind, **_fields(finding)))
+        return tuple(found)
+
+
+def assessments(
+    stored: Sequence[StoredFact], assessed: Sequence[AssessedFact], epochs: Sequence[str]
+) -> tuple[voted.Assessment, ...]:
+    """Every assessment by name, method and epoch, and what it is worth by each kind of voters."""
+    cases: dict[tuple[str, str | None, str, ActorKind], list[AssessedFact]] = defaultdict(list)
+    for fact in assessed:
+        cases[fact.name, fact.method, fact.epoch, fact.voter].append(fact)
+    ordered = sorted(stored, key=lambda fact: (fact.name, fact.method or "", epochs.index(fact.epoch)))
+    return tuple(
+        voted.Assessment(
+            name=fact.name,
+            method=fact.method,
+            epoch=fact.epoch,
+            searches=fact.searches,
+            null=fact.null,
+            voters={
+                kind: worth(found)
+                for kind in KINDS
+                if (found := cases.get((fact.name, fact.method, fact.epoch, kind)))
+            },
+        )
+        for fact in ordered
+    )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__struct_fields__}
+
+
+def _part_of(fact: VotesFact) -> PartKey:
+    return EVERYTHING if fact.what == "all" else (fact.what, getattr(fact, fact.what))
+
+
+def _parts_of(ballot: Ballot) -> tuple[PartKey, ...]:
+    return (
+        EVERYTHING,
+        ("epoch", ballot.epoch),
+        ("actor_kind", ballot.actor_kind),
+        ("surface", ballot.surface),
+    )
+
+
+def _sums_of_actors(fact: VotesFact | None) -> Sums | None:
+    if fact is None:
+        return None
+    return Sums(
+        clusters=fact.n,
+        useful=fact.useful or 0.0,
+        judged=fact.judged or 0.0,
+        useful_sq=fact.useful_sq or 0.0,
+        judged_sq=fact.judged_sq or 0.0,
+        useful_judged=fact.useful_judged or 0.0,
+    )
+
+
+def _within(shown: Iterable[ShownFact], k: int) -> int:
+    return sum(fact.hits for fact in shown if fact.position is not None and fact.position <= k)
+
+
+def _alike(said: Iterable[Ballot], k: int) -> list[tuple[int | Fraction, int, int]]:
+    """U, J and the number of searches that have them: few different ones, however many searches."""
+    counts: dict[tuple[int | Fraction, int], int] = {}
+    for ballot in said:
+        found = ballot.at[k]
+        if found[1]:
+            counts[found] = counts.get(found, 0) + ballot.searches
+    return [(useful, judged, searches) for (useful, judged), searches in counts.items()]
+
+
+def _mean(said: Sequence[Ballot], of: Callable[[Ballot], float | None]) -> voted.Mean:
+    counts: dict[float, int] = {}
+    for ballot in said:
+        if (value := of(ballot)) is not None:
+            counts[value] = counts.get(value, 0) + ballot.searches
+    return _as_mean(mean(counts.items()), sum(ballot.searches for ballot in said))
+
+
+def _as_mean(found: tuple[float | None, int, Interval | None], of: int) -> voted.Mean:
+    value, searches, interval = found
+    return voted.Mean(mean=value, interval=range_of(interval), searches=searches, without=of - searches)
+
+
+def _splits(said: Iterable[Ballot]) -> list[diagnosis.Split]:
+    counts: dict[tuple[tuple[int, int | Fraction], ...], int] = {}
+    for ballot in said:
+        hits = tuple((position, usefulness(vote)) for position, vote in ballot.placed)
+        counts[hits] = counts.get(hits, 0) + ballot.searches
+    return [diagnosis.Split(hits, searches) for hits, searches in counts.items()]
