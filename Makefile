@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 WORKERS ?= 2
 CRANFIELD ?= ../shared/data/cranfield
 
-.PHONY: help demo test test-processes test-all test-oldest lint format faults bench eval clean
+.PHONY: help demo test test-processes test-all test-oldest lint format faults bench dashboards eval clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -51,6 +51,9 @@ lint: $(VENV)/.stamp  ## format, ruff, types, import contracts
 format: $(VENV)/.stamp  ## format and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+dashboards: $(VENV)/.stamp  ## Grafana's JSON, from the panels in src/ragledger/panels
+	$(BIN)/python -m ragledger.panels dashboards
 
 faults: $(VENV)/.stamp  ## kills, outages, mutants; writes docs/faults.md
 	$(BIN)/python -m pytest -n $(WORKERS) -m faults tests/faults --faults-page=docs/faults.md

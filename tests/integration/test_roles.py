@@ -23,7 +23,11 @@ from ragledger.wiring import target_from
 pytestmark = pytest.mark.pg
 
 ALL = "all"  # the privilege on the whole relation, not on columns of it
-_VIEWS = ("current_votes", "logical_searches", "writer_fates")
+_SEEN = (
+    *("writer_fates", "writer_refusals", "rejections", "pending_votes", "collector_arrears"),
+    *("collector_waiting", "shipping_delays", "listed_documents"),
+)
+_VIEWS = ("current_votes", "logical_searches", *_SEEN)
 _TABLES = (
     *("searches", "hits", "deliveries", "assessments", "feedback", "pending_feedback"),
     *("writers", "rejected", "inventory"),
@@ -53,8 +57,7 @@ GRANTS: dict[str, dict[str, dict[str, Any]]] = {
         "schema_migrations": {"SELECT": ALL},
     },
     "ragledger_reader": {
-        name: {"SELECT": ALL}
-        for name in ("writer_fates", "schema_migrations", "rollup_sealed", *_ROLLUPS, *_PLANS)
+        name: {"SELECT": ALL} for name in (*_SEEN, "schema_migrations", "rollup_sealed", *_ROLLUPS, *_PLANS)
     },
     "ragledger_collector": {
         **{name: {"SELECT": ALL} for name in (*_TABLES, *_VIEWS, "schema_migrations", "rollup_sealed")},

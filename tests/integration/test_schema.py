@@ -39,6 +39,7 @@ _CATALOG = {
         FROM pg_constraint WHERE connamespace = 'ragledger'::regnamespace ORDER BY 1, 2""",
     "indexes": """
         SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'ragledger' ORDER BY 1, 2""",
+    "functions": "SELECT proname, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'ragledger'::regnamespace ORDER BY 1",
     "views": "SELECT viewname, definition FROM pg_views WHERE schemaname = 'ragledger' ORDER BY 1",
 }
 

@@ -1,0 +1,45 @@
+"""The statements of the panels, with the parts that they share put in; macros and variables still stand in them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ragledger.panels import sql
+from ragledger.sql import named_queries
+
+from .panel import Annotation, Dashboard, Panel, Variable
+
+if TYPE_CHECKING:
+    from typing_extensions import LiteralString
+
+__all__ = ["annotation_query", "panel_query", "variable_query"]
+
+_PART = re.compile(r"\{(\w+)\}")  # `${name:format}` is a variable, and has a colon
+_COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
+
+
+def panel_query(dashboard: Dashboard, panel: Panel) -> LiteralString:
+    """What a panel asks."""
+    return _statement(dashboard.name, panel.query)
+
+
+def variable_query(variable: Variable) -> LiteralString:
+    """What a variable's choices are asked by."""
+    if variable.query is None:
+        raise ValueError(f"the choices of `{variable.name}` are fixed")
+    return _statement("variables", variable.query)
+
+
+def annotation_query(annotation: Annotation) -> LiteralString:
+    """What an annotation's moments are asked by."""
+    return _statement("variables", annotation.query)
+
+
+def _statement(file: str, name: str) -> LiteralString:
+    parts = named_queries("fragments", sql.__name__)
+
+    def part(match: re.Match[str]) -> str:
+        return _PART.sub(part, _COMMENT.sub("", parts[match[1]]))
+
+    return _PART.sub(part, _COMMENT.sub("", named_queries(file, sql.__name__)[name]))
