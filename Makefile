@@ -20,7 +20,7 @@ $(VENV)/.stamp: pyproject.toml
 	fi
 	@touch $@
 
-demo: $(VENV)/.stamp  ## the main job on real input: index, search, vote, measure
+demo: $(VENV)/.stamp  ## the main job on real input: index, search, vote, collect, measure, draw
 	$(BIN)/ragledger demo
 
 test: $(VENV)/.stamp  ## everything that needs no outside service; Postgres comes from a wheel

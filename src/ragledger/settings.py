@@ -13,7 +13,7 @@ import msgspec
 
 from .errors import ConfigError
 
-__all__ = ["ENVIRONMENT", "Settings", "config_home", "state_home"]
+__all__ = ["ENVIRONMENT", "Settings", "config_home", "data_home", "state_home"]
 
 ENVIRONMENT: dict[str, str] = {
     "RAGLEDGER_DSN": "dsn: where the table is; a libpq URI or conninfo, or `embedded`",
@@ -221,6 +221,13 @@ def config_home(environ: Mapping[str, str] = os.environ) -> Path:
     if home := environ.get("RAGLEDGER_HOME"):
         return Path(home)
     return _base(environ, "XDG_CONFIG_HOME", ".config") / "ragledger"
+
+
+def data_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where what we make for the user lives. Raises ConfigError when nothing says where."""
+    if home := environ.get("RAGLEDGER_HOME"):
+        return Path(home)
+    return _base(environ, "XDG_DATA_HOME", ".local/share") / "ragledger"
 
 
 def _base(environ: Mapping[str, str], name: str, below_home: str) -> Path:

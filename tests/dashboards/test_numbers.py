@@ -126,7 +126,7 @@ def test_epochs_are_not_pooled(reader: psycopg.Connection[Any], measured: Measur
     rows = {row["epoch"]: row for row in asked(reader, "relevance", "epochs", k="5", **ONE_PROJECT)}
     assert set(rows) == {"e1", "e2"}
     for epoch, part in measured.precision.by_epoch.items():
-        assert rows[epoch]["precision"] == pytest.approx(part.voters["human"][5].precision)
+        assert rows[epoch]["precision"] == pytest.approx(part.voters["human"].at[5].precision)
     assert rows["e2"]["effective weights"] == '{"vector": 0.8}'
 
 

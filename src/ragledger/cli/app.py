@@ -22,6 +22,7 @@ from .gate import gate_command
 from .golden import golden_app
 from .init import init_command
 from .measure import measure_command
+from .report import report_command
 from .retain import retain_command
 from .serve import serve_command
 from .ship import ship_command
@@ -42,6 +43,7 @@ app.command("init")(init_command)
 app.command("doctor")(doctor_command)
 app.command("tail")(tail_command)
 app.command("measure")(measure_command)
+app.command("report")(report_command)
 app.command("calibrate")(calibrate_command)
 app.command("curate")(curate_command)
 app.command("compare")(compare_command)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ragledger.wiring import Target
     from ragledger_collector.collector import Collector, Passed
 
-__all__ = ["collect_command"]
+__all__ = ["collect_command", "collect_once"]
 
 _DOCUMENTS_EVERY_S = 600.0
 _LONGEST_S = 86_400.0
@@ -61,7 +61,7 @@ def collect_command(  # noqa: PLR0913  one parameter per option of the command l
         outlets_of(otlp=otlp, endpoint=endpoint, prometheus=prometheus) as outlets,
     ):
         if every_s is None:
-            _tell(_once(target, outlets), as_json=as_json)
+            _tell(collect_once(target, outlets), as_json=as_json)
         else:
             with Readiness("ragledger collect", ready_file) as readiness:
                 _follow(target, every_s, outlets, readiness, as_json=as_json)
@@ -97,7 +97,12 @@ def _collector(connection: Connection) -> Collector:
     return collector
 
 
-def _once(target: Target, outlets: Outlets) -> Passed:
+def collect_once(target: Target, outlets: Outlets) -> Passed:
+    """One pass over what is there, with a progress bar.
+
+    Raises:
+        CollectorBusy: another collector is at work.
+    """
     with _connect(target) as connection:
         with translated(), progress("collecting", "records, minutes and days") as step:
             collector = _collector(connection)

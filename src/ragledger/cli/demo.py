@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Optional
 
 import msgspec
 import typer
@@ -14,6 +15,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ragledger.errors import ConfigError
 from ragledger.measures.tables import heading, tables
+from ragledger.settings import data_home
 
 from .report_table import show
 from .session import DsnOption, JsonOption
@@ -35,17 +37,27 @@ _WHOSE_VOTES = (
 )
 
 
+HtmlOption = Annotated[
+    Optional[Path],  # noqa: UP045  typer on Python 3.10 reads it at run time
+    typer.Option(
+        "--html", help="Where to write the report. Default `demo-report.html` in the user's data directory."
+    ),
+]
+
+
 def demo_command(
     dsn: DsnOption = "embedded",
     limit: Annotated[
         int, typer.Option("--questions", min=1, help="How many of the judged questions.")
     ] = 1000,
+    html: HtmlOption = None,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
-    """Index the Python language reference, ask judged questions through both frameworks, vote, measure.
+    """Index the Python language reference, ask judged questions through both frameworks, vote, measure, draw.
 
     Example: ragledger demo     (a second run adds to the table)
     """
+    report = html or data_home() / "demo-report.html"
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
     steps = Steps(console)
     with steps.running():
@@ -54,7 +66,7 @@ def demo_command(
                 from ragledger.demo.run import run
             except ImportError as exc:
                 raise ConfigError(f"the demo needs {exc.name}: pip install 'ragledger[demo]'") from None
-        outcome = run(dsn or "embedded", PROJECT, limit, steps)
+        outcome = run(dsn or "embedded", PROJECT, limit, report, steps)
     steps.print_total()
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(outcome), indent=2).decode())
@@ -62,6 +74,7 @@ def demo_command(
     console.print()
     show(heading(outcome), tables(outcome))
     console.print(_WHOSE_VOTES)
+    console.print(f"\nThe report, to be opened in a browser: {report}")
     console.print("\nLook next:")
     # Not the dsn itself: it may hold a password.
     named = " --dsn embedded" if dsn == "embedded" else ""

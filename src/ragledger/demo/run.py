@@ -1,16 +1,23 @@
-"""The demo from start to end: serve, index, ask, vote, ship, measure."""
+"""The demo from start to end: serve, index, ask, vote, ship, collect, measure, draw."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psycopg import Connection
 
 import ragledger
+from ragledger.errors import CollectorBusy
 from ragledger.measurement import Measurement, Window, measure
+from ragledger.panels import dashboards
 from ragledger.postgres.connection import connect
+from ragledger.report.picture import Choice
+from ragledger.report.writing import write_report
 from ragledger.schema import apply
-from ragledger.wiring import target_from
+from ragledger.wiring import Target, target_from
+from ragledger_collector import Collector
 
 from .corpus import load_corpus
 from .hybrid import HybridSearch, load_embedder
@@ -24,8 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 
-def run(dsn: str, project: str, limit: int, steps: Steps) -> Measurement:
-    """Everything; what it gives back is the measurement, to be printed."""
+_REPORTED = timedelta(minutes=20)
+
+
+def run(dsn: str, project: str, limit: int, html: Path, steps: Steps) -> Measurement:
+    """Everything, the page in the file `html` included; what it gives back is the measurement, to be printed."""
     with steps.step("start Postgres") as step:
         target = target_from(dsn=dsn, project=project)
         with connect(target.dsn, target.schema) as connection:
@@ -36,10 +46,12 @@ def run(dsn: str, project: str, limit: int, steps: Steps) -> Measurement:
         ledger = ragledger.open(target.dsn, project=project, name=project)
         with connect(target.dsn, target.schema) as connection:
             _fill(ledger, connection, limit, steps)
+            _collect(connection, steps)
             with steps.step("measure") as step:
                 measurement = measure(connection, Window(project=project))
                 step.note = "every number below is computed from the table"
         ledger.close()
+        _draw(target, project, html, steps)
     finally:
         target.release()
     return measurement
@@ -64,3 +76,26 @@ def _fill(
         step.note = f"{counts['votes']} votes, {counts['accessed']} passages opened"
     with steps.step("ship the journal to the table") as step:
         step.note = "everything is in" if ledger.flush(30) else "not all of it: see `ragledger doctor`"
+
+
+def _collect(connection: Connection[tuple[object, ...]], steps: Steps) -> None:
+    with steps.step("collect rollups for the dashboards") as step:
+        collector = Collector(connection)
+        try:
+            collector.lock()
+        except CollectorBusy as exc:
+            step.note = str(exc)
+            return
+        passed = collector.run()
+        step.note = f"{passed.records} records, {passed.minutes} minutes"
+
+
+def _draw(target: Target, project: str, html: Path, steps: Steps) -> None:
+    now = datetime.now(timezone.utc)
+    panels = sum(len(dashboard.panels()) for dashboard in dashboards())
+    html.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with steps.step("draw the report", panels) as step:
+        write_report(
+            target.connect, html, Choice(project=project, since=now - _REPORTED), now, lambda _: step.tick()
+        )
+        step.note = str(html)

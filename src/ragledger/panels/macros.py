@@ -1,7 +1,7 @@
 """Expands Grafana's macros and variables in SQL, for whoever runs a panel's query without a Grafana.
 
-What Grafana's PostgreSQL data source does, as far as our queries use it: variables are put in first (by the browser),
-then macros (by the server, whose arguments end at the first closing parenthesis). Anything else with a `$` is refused,
+What Grafana's PostgreSQL data source does, as far as our queries use it: variables are put in by the browser,
+macros by the server, whose arguments end at the first closing parenthesis. Anything else with a `$` is refused,
 as Grafana would refuse it.
 """
 
@@ -61,11 +61,12 @@ def expand(
     def macro(match: re.Match[str]) -> str:
         return _macro(match[1], [one.strip() for one in match[2].split(",")], time_range)
 
-    text = _MACRO.sub(macro, _VARIABLE.sub(variable, query))
+    text = _MACRO.sub(macro, query)
     if left := re.search(r"\$__\w*", text):
         raise MacroError(f"`{left[0]}` is no macro that is expanded here")
+    # Values last, other than in Grafana: one that looks like a macro stays a value.
     # The text is ours and the values are quoted: as honest a literal as Grafana's own.
-    return text
+    return _VARIABLE.sub(variable, text)
 
 
 def _formatted(value: str | Sequence[str], form: str | None) -> str:

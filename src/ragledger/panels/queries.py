@@ -13,7 +13,7 @@ from .panel import Annotation, Dashboard, Panel, Variable
 if TYPE_CHECKING:
     from typing_extensions import LiteralString
 
-__all__ = ["annotation_query", "panel_query", "variable_query"]
+__all__ = ["annotation_query", "filled", "panel_query", "variable_query"]
 
 _PART = re.compile(r"\{(\w+)\}")  # `${name:format}` is a variable, and has a colon
 _COMMENT = re.compile(r"^--.*\n", re.MULTILINE)
@@ -36,10 +36,11 @@ def annotation_query(annotation: Annotation) -> LiteralString:
     return _statement("variables", annotation.query)
 
 
-def _statement(file: str, name: str) -> LiteralString:
+def filled(statement: LiteralString) -> LiteralString:
+    """A statement with the parts of `fragments.sql` that it names put in; without comments, which may name some too."""
     parts = named_queries("fragments", sql.__name__)
+    return _PART.sub(lambda match: filled(parts[match[1]]), _COMMENT.sub("", statement))
 
-    def part(match: re.Match[str]) -> str:
-        return _PART.sub(part, _COMMENT.sub("", parts[match[1]]))
 
-    return _PART.sub(part, _COMMENT.sub("", named_queries(file, sql.__name__)[name]))
+def _statement(file: str, name: str) -> LiteralString:
+    return filled(named_queries(file, sql.__name__)[name])

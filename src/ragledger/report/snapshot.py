@@ -1,0 +1,136 @@
+"""Reads all that a page shows in one read-only snapshot: rollups and views, by the panels' own questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from ragledger.errors import NothingToMeasure
+from ragledger.panels import dashboards
+from ragledger.panels.choices import ALL
+from ragledger.panels.macros import TimeRange, expand
+from ragledger.panels.panel import Dashboard, Variable
+from ragledger.panels.queries import annotation_query, filled, panel_query
+from ragledger.postgres.connection import Connection, reading
+from ragledger.sql import named_queries
+
+from .numbers import moment
+from .picture import Change, Choice, Picture, Shown, View
+
+__all__ = ["read"]
+
+_EVER = TimeRange(
+    start=datetime.fromisoformat("1970-01-01T00:00:00+00:00"),
+    end=datetime.fromisoformat("9999-01-01T00:00:00+00:00"),
+)
+_SHORTEST = timedelta(minutes=1)
+_FILTERS = ("corpus", "surface", "epoch", "actor_kind")
+
+
+def read(connection: Connection, choice: Choice, now: datetime) -> Picture:
+    """Everything.
+
+    Raises:
+        NothingToMeasure: no search was recorded, none was counted yet, or none lies in the window; the message says which.
+    """
+    with reading(connection):
+        return _Reader(connection, choice, now).picture()
+
+
+class _Reader:
+    """One snapshot's questions, with the values of their variables."""
+
+    def __init__(self, connection: Connection, choice: Choice, now: datetime) -> None:
+        self._connection = connection
+        self._choice = choice
+        self._now = now
+        self._values: dict[str, str | Sequence[str]] = {}
+        self._range = _EVER
+
+    def picture(self) -> Picture:
+        projects = self._projects()
+        self._values = {name: [getattr(self._choice, name) or ALL] for name in _FILTERS}
+        self._values.update(project=projects, k=str(self._choice.k))
+        first, last, _ = self._own("extent")[0]
+        self._range = _window(self._choice, first, self._now)
+        searches = self._own("searches")[0][0]
+        if not searches:
+            raise NothingToMeasure(_nothing_in(self._choice, last))
+        self._values["voter"] = voter = self._voter()
+        return Picture(
+            made_at=self._now,
+            choice=self._choice,
+            time_range=self._range,
+            projects=projects,
+            voter=voter,
+            grain=self._own("grain")[0][0],
+            searches=searches,
+            counted_until=last,
+            behind=self._own("behind")[0][0],
+            views=tuple(self._view(one) for one in dashboards()),
+        )
+
+    def _projects(self) -> tuple[str, ...]:
+        known = [row[0] for row in self._ask(named_queries("variables", "ragledger.panels.sql")["project"])]
+        if self._choice.project is not None:
+            known = [name for name in known if name == self._choice.project]
+        if known:
+            return tuple(known)
+        if not self._own("arrived")[0][0]:
+            raise NothingToMeasure("nothing to show: no search was ever recorded")
+        named = f" of project {self._choice.project!r}" if self._choice.project is not None else ""
+        raise NothingToMeasure(
+            f"nothing to show: no search{named} was counted yet; run `ragledger collect --once`, or give --collect"
+        )
+
+    def _voter(self) -> str:
+        """People's votes where there are any, else the kind that judged most."""
+        voted = [row[0] for row in self._own("voters")]
+        return self._choice.voter or (voted or ["human"])[0]
+
+    def _view(self, dashboard: Dashboard) -> View:
+        values = {**_first_options(dashboard.variables), **self._values}
+        panels = []
+        for panel in dashboard.panels():
+            rows = self._ask(panel_query(dashboard, panel), values)
+            panels.append(Shown(panel=panel, rows=tuple(rows)))
+        changes = [
+            Change(at=at, title=title, text=text, colour=annotation.colour)
+            for annotation in dashboard.annotations
+            for at, title, text, _ in self._ask(annotation_query(annotation), values)
+        ]
+        return View(dashboard=dashboard, panels=tuple(panels), changes=tuple(changes))
+
+    def _own(self, name: str) -> list[Any]:
+        return self._ask(filled(named_queries("report")[name]))
+
+    def _ask(self, query: Any, values: Mapping[str, str | Sequence[str]] | None = None) -> list[Any]:
+        text = expand(query, self._range, self._values if values is None else values)
+        return self._connection.execute(text).fetchall()
+
+
+def _first_options(variables: Sequence[Variable]) -> dict[str, str]:
+    return {variable.name: variable.options[0] for variable in variables if variable.options}
+
+
+def _window(choice: Choice, first: datetime | None, now: datetime) -> TimeRange:
+    """No bound is the first bucket, and now."""
+    end = choice.until or now
+    start = choice.since or first or end
+    return TimeRange(start=min(start, end - _SHORTEST), end=end)
+
+
+def _nothing_in(choice: Choice, last: datetime | None) -> str:
+    filters = msgspec.structs.asdict(choice)
+    named = [f"{name} {filters[name]!r}" for name in ("project", *_FILTERS) if filters[name] is not None]
+    searches = f"no search of {', '.join(named)}" if named else "no search"
+    bounds = [
+        f"{word} {moment(bound)}"
+        for word, bound in (("since", choice.since), ("until", choice.until))
+        if bound is not None
+    ]
+    newest = f"; the newest one that was counted ran at {moment(last)} UTC" if last else ""
+    return f"nothing to show: {' '.join([searches, *bounds])}{newest}"
