@@ -32,7 +32,7 @@ from .scope import context, entered, scope, suppress
 from .settings import Settings, config_home
 
 if TYPE_CHECKING:
-    from .model import Outcome, Receipt, Record
+    from .model import ErrorOrigin, Outcome, Receipt, Record
     from .observation import Observation
     from .ports import Narration
 
@@ -52,6 +52,15 @@ __all__ = [
 _KEYED = re.compile(r"k:[0-9a-f]{32}")
 SURFACE = "golden"
 ACTOR = "system:golden"
+_DEFECTS = (
+    AssertionError,
+    AttributeError,
+    ImportError,
+    NameError,
+    NotImplementedError,
+    SyntaxError,
+    TypeError,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +68,13 @@ class Answer:
     """What a question brought: ids of what came back, None for an item without one; or the class that was raised.
 
     `vector_available` is False when any search for it ran without its embedding, None when nobody told. `recorded`
-    are the searches that ledgers of the application keep, each with its ledger.
+    are the searches that ledgers of the application keep, each with its ledger. `origin`: whose fault the error is.
     """
 
     question: Question
     ids: tuple[str | None, ...] = ()
     error: str | None = None
+    origin: ErrorOrigin | None = None
     vector_available: bool | None = None
     recorded: tuple[tuple[Ledger, Receipt], ...] = ()
 
@@ -77,9 +87,14 @@ class Asked:
     embedding_models: set[str] = field(default_factory=set)
 
     @property
-    def failed(self) -> list[Answer]:
-        """Those that raised."""
-        return [answer for answer in self.answers if answer.error is not None]
+    def broken(self) -> list[Answer]:
+        """Those for which the retriever itself failed: neither its embedding provider nor what it runs on."""
+        return [answer for answer in self.answers if answer.origin in {"caller", "unknown"}]
+
+    @property
+    def without_infra(self) -> list[Answer]:
+        """Those for which a database or a system call failed."""
+        return [answer for answer in self.answers if answer.origin == "infra"]
 
     @property
     def unavailable(self) -> list[Answer]:
@@ -222,7 +237,7 @@ def _answer(  # noqa: PLR0913  what one question needs
     outer = scope()
     listening = _Listening(outer.capture)
     ids: list[str | None] = []
-    failure: Exception | None = None
+    failure: BaseException | None = None
     said = {"corpus": corpus} if corpus is not None else {}
     # The search around it is opened first: it is nobody's but ours, and no capture lists it.
     with entered({"capture": None, "suppressed": False}), ledger.search() as around:
@@ -231,15 +246,19 @@ def _answer(  # noqa: PLR0913  what one question needs
         with entered({"capture": listening}), marked:
             try:
                 ids = reader.read(retrieve(question.text))
-            except Exception as exc:  # noqa: BLE001  a retriever may raise anything
+            except KeyboardInterrupt:
+                raise
+            except BaseException as exc:  # noqa: BLE001  a retriever may raise anything, and may exit
                 failure = exc
     listening.hear(around)
     asked.embedding_models |= listening.models
+    origin = None if failure is None else _origin(listening.available, failure)
     return Answer(
         question=question,
         ids=tuple(ids),
         error=None if failure is None else error_type(failure),
-        vector_available=_available(listening.available, failure),
+        origin=origin,
+        vector_available=_available(listening.available, origin),
         recorded=tuple(listening.recorded),
     )
 
@@ -252,9 +271,15 @@ def _kept(golden: GoldenSet, settings: Settings) -> Callable[[str], str | None]:
     return Privacy("keyed", load_key(settings.key, config_home(os.environ))).kept
 
 
-def _available(heard: list[bool | None], failure: Exception | None) -> bool | None:
-    provider = failure is not None and (embedding_failed(failure) or error_origin(failure) == "provider")
-    if provider or False in heard:
+def _origin(heard: list[bool | None], failure: BaseException) -> ErrorOrigin:
+    """A defect of the code is the retriever's, also where it comes out of a call that embeds."""
+    if not isinstance(failure, Exception) or isinstance(failure, _DEFECTS):
+        return "caller"
+    return "provider" if False in heard or embedding_failed(failure) else error_origin(failure)
+
+
+def _available(heard: list[bool | None], origin: ErrorOrigin | None) -> bool | None:
+    if False in heard or origin == "provider":
         return False
     return True if True in heard else None
 

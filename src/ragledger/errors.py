@@ -8,6 +8,8 @@ RagledgerError
 ├── NothingToMeasure       the window holds no search
 ├── NotComparable          two sides that may not be laid side by side
 ├── UnusableJudgments      a golden set, a floor or a retriever that cannot be used as given
+│   ├── EmbeddingUnavailable   the embedding provider was not to be had while a golden set was asked
+│   └── InfraUnavailable       a database or a system call failed under the retriever
 ├── CollectorBusy          another collector is at work in this schema
 └── VoteRefused            a vote that can never count
     ├── MalformedReference     not a search id, not a rank, not an outcome
@@ -22,7 +24,9 @@ __all__ = [
     "ConfigError",
     "DatabaseUnavailable",
     "EmbeddedError",
+    "EmbeddingUnavailable",
     "HitNotReturned",
+    "InfraUnavailable",
     "MalformedReference",
     "NotComparable",
     "NothingToMeasure",
@@ -66,7 +70,24 @@ class NotComparable(RagledgerError):
 
 
 class UnusableJudgments(RagledgerError):
-    """A golden set, what it is made of, a floor or a retriever cannot be used as given: nothing was checked."""
+    """A golden set, what it is made of, a floor or a retriever cannot be used as given: nothing was checked.
+
+    `reason` is a code for programs.
+    """
+
+    reason = "unusable"
+
+
+class EmbeddingUnavailable(UnusableJudgments):
+    """The embedding provider was not to be had: the one reason that says nothing of the retriever."""
+
+    reason = "embedding_unavailable"
+
+
+class InfraUnavailable(UnusableJudgments):
+    """A database or a system call failed under the retriever."""
+
+    reason = "infra_unavailable"
 
 
 class CollectorBusy(RagledgerError):

@@ -1,6 +1,7 @@
 """A golden set against a floor that a person wrote, for `ragledger gate` and for an application's own tests.
 
-Either it was run, and passed or not; or it could not be run, which is an exception and no failure of the retriever.
+Either it was run, and passed or not, where a retriever that raises has not; or it could not be run, which is an exception
+with a reason.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from msgspec import Struct
 
 from .analyses.floor_file import load_floors
 from .analyses.golden_files import load
-from .asking import Asked, ask_all, report_of
-from .errors import UnusableJudgments
+from .asking import Answer, Asked, ask_all, report_of
+from .errors import EmbeddingUnavailable, InfraUnavailable, UnusableJudgments
 from .measures.floors import Check, check, floor_for
 from .measures.golden_run import RunReport
 from .measures.golden_set import GRADES
@@ -25,16 +26,29 @@ _MOST_IDS = 10
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """Whether every count reached its floor, with the counts, and the whole run behind them."""
+    """Whether every count reached its floor, with the counts, and the whole run behind them.
+
+    `failed` are the questions for which the retriever itself raised. Where there are any, it did not pass, and no count
+    and no model is compared.
+    """
 
     passed: bool
-    embedding_model: str
+    failed: tuple[str, ...]
+    embedding_model: str | None
     checks: tuple[Check, ...]
     run: RunReport
 
     def lines(self) -> list[str]:
         """In words: the counts, and the ids of the questions that a count below its floor is missing."""
         lines = []
+        if self.failed:
+            types = ", ".join(
+                sorted({each.error for each in self.run.questions if each.id in self.failed and each.error})
+            )
+            lines.append(
+                f"FAIL: the retriever failed for {len(self.failed)} of {self.run.asked} questions "
+                f"({types}; {_ids(self.failed)})"
+            )
         for each in self.checks:
             lines.append(f"{'pass' if each.passed else 'FAIL'}: {each}")
             if not each.passed:
@@ -70,34 +84,44 @@ class Gate:
             record: False suppresses the searches that the application's ledger would record.
 
         Raises:
-            UnusableJudgments: it could not be run: the embedding provider was unavailable, the retriever failed, or no
-                floor is for this model and number of cases.
+            EmbeddingUnavailable: the embedding provider was not to be had for a question.
+            InfraUnavailable: a database or a system call failed for a question.
+            UnusableJudgments: it could not be run for another reason: it is no retriever, or no floor is for this model
+                and number of cases. The two above are of this class.
         """
         asked = ask_all(self.golden, retriever, record=record, tick=tick)
+        run = report_of(self.golden, self._digest, asked, self._useful_from)
+        if asked.broken:
+            failed = tuple(answer.question.id for answer in asked.broken)
+            return Verdict(passed=False, failed=failed, embedding_model=None, checks=(), run=run)
         _refuse_half_a_run(asked)
         model = _model(asked.embedding_models, embedding_model)
         cases = len(self.golden.answerable(GRADES[self._useful_from]))
         floor = floor_for(self._floors, embedding_model=model, cases=cases, digest=self._digest)
-        run = report_of(self.golden, self._digest, asked, self._useful_from)
         checks = check(floor, run.first_useful())
         return Verdict(
-            passed=all(each.passed for each in checks), embedding_model=model, checks=tuple(checks), run=run
+            passed=all(each.passed for each in checks),
+            failed=(),
+            embedding_model=model,
+            checks=tuple(checks),
+            run=run,
         )
 
 
 def _refuse_half_a_run(asked: Asked) -> None:
-    """What a retriever found without its embedding, or did not come back with, says nothing of how good it is."""
-    if unavailable := asked.unavailable:
-        raise UnusableJudgments(
-            f"the gate could not be run: the embedding provider was unavailable for {len(unavailable)} of "
-            f"{len(asked.answers)} questions ({_ids([answer.question.id for answer in unavailable])})"
+    """What a retriever found without its embedding or its database says nothing of how good it is."""
+    if asked.without_infra:
+        raise InfraUnavailable(_not_run("what the retriever runs on failed", asked.without_infra, asked))
+    if asked.unavailable:
+        raise EmbeddingUnavailable(
+            _not_run("the embedding provider was unavailable", asked.unavailable, asked)
         )
-    if failed := asked.failed:
-        types = ", ".join(sorted({answer.error or "" for answer in failed}))
-        raise UnusableJudgments(
-            f"the gate could not be run: the retriever failed for {len(failed)} of {len(asked.answers)} questions "
-            f"({types}; {_ids([answer.question.id for answer in failed])})"
-        )
+
+
+def _not_run(why: str, answers: Sequence[Answer], asked: Asked) -> str:
+    types = "".join(f"{name}; " for name in sorted({answer.error for answer in answers if answer.error}))
+    named = _ids([answer.question.id for answer in answers])
+    return f"the gate could not be run: {why} for {len(answers)} of {len(asked.answers)} questions ({types}{named})"
 
 
 def _model(heard: set[str], given: str | None) -> str:

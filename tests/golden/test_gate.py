@@ -55,6 +55,35 @@ def unembedded(query):
 
 def broken(query):
     raise KeyError(query)
+
+def runtime(query):
+    raise RuntimeError(query)
+
+def leaving(query):
+    raise SystemExit(0)
+
+def misspelt(query):
+    return Misspelt().embed_query(query)
+
+class Misspelt:
+    def embed_query(self, text):
+        return self.clent.embed(text)
+
+def once(query):
+    return unembedded(query) if query == "refund?" else broken(query)
+
+def wrapped(query):
+    down(query)
+    raise RuntimeError(query)
+
+def no_database(query):
+    raise ConnectionRefusedError(query)
+
+def both(query):
+    return unembedded(query) if query == "refund?" else no_database(query)
+
+def no_ids(query):
+    return [None]
 """
 
 
@@ -108,7 +137,8 @@ def test_below_the_floor_it_fails_with_the_ids_of_the_questions_and_no_text(
     [
         ("down", MODEL, (), "the embedding provider was unavailable for 3 of 3 questions (refund, postage, nothing)"),
         ("unembedded", MODEL, (), "the embedding provider was unavailable for 3 of 3"),
-        ("broken", MODEL, (), "the retriever failed for 3 of 3 questions (KeyError; refund, postage, nothing)"),
+        ("wrapped", MODEL, (), "the embedding provider was unavailable for 3 of 3 questions (RuntimeError; refund"),
+        ("no_database", MODEL, (), "what the retriever runs on failed for 3 of 3 questions (ConnectionRefusedError; refund"),
         ("good", (), (), "the embedding model is not known"),
         ("named", ("--embedding-model", "model-2"), (), "ran with embedding model model-1, not model-2"),
         ("named", (), (floor(embedding_model="model-2"),), "no floor for model-1 with 2 cases; the file has: model-2 with 2 cases"),
@@ -122,7 +152,7 @@ def test_below_the_floor_it_fails_with_the_ids_of_the_questions_and_no_text(
         ("missing", (), (), "AttributeError"),
     ],
 )  # fmt: skip
-def test_what_could_not_be_run_is_no_failure_and_says_why(
+def test_what_could_not_be_run_says_why(
     gate: Callable[..., Any], function: str, options: tuple[str, ...], floors: tuple[Any, ...], why: str
 ) -> None:
     ran = gate(function, *floors, options=options)
@@ -130,6 +160,59 @@ def test_what_could_not_be_run_is_no_failure_and_says_why(
     assert why in ran.err
     assert "refund?" not in ran.err
     assert "secret" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        ("broken", "3 of 3 questions (KeyError; refund, postage, nothing)"),
+        ("runtime", "3 of 3 questions (RuntimeError; refund, postage, nothing)"),
+        ("leaving", "3 of 3 questions (SystemExit; refund, postage, nothing)"),
+        ("misspelt", "3 of 3 questions (AttributeError; refund, postage, nothing)"),
+        ("once", "2 of 3 questions (KeyError; postage, nothing)"),
+    ],
+)
+def test_a_retriever_that_raises_does_not_pass(gate: Callable[..., Any], function: str, says: str) -> None:
+    ran = gate(function)
+    assert (ran.code, ran.out, ran.err) == (1, f"FAIL: the retriever failed for {says}\n", "")
+    verdict = json.loads(gate(function, options=("--json",)).out)
+    assert (verdict["passed"], len(verdict["failed"]), verdict["checks"]) == (False, int(says[0]), [])
+    assert "refund?" not in json.dumps(verdict)
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("down", "embedding_unavailable"),
+        ("unembedded", "embedding_unavailable"),
+        ("wrapped", "embedding_unavailable"),
+        ("no_database", "infra_unavailable"),
+        ("both", "infra_unavailable"),
+        ("no_ids", "unusable"),
+        ("missing", "unusable"),
+    ],
+)
+def test_for_programs_what_could_not_be_run_has_a_code(
+    gate: Callable[..., Any], function: str, reason: str
+) -> None:
+    ran = gate(function, options=(*MODEL, "--json"))
+    assert (ran.code, json.loads(ran.out)) == (2, {"passed": None, "could_not_run": reason})
+
+
+def test_a_module_that_exits_and_files_that_are_missing_are_unusable(
+    cli: Callable[..., Any], golden_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "golden_gate_exits.py").write_text("raise SystemExit(0)\n", "utf-8")
+    (tmp_path / "floor.json").write_text(json.dumps({"floor": [floor()]}), "utf-8")
+    for golden, retriever, floors in (
+        (golden_file, "golden_gate_exits:x", "floor.json"),
+        (golden_file, "golden_gate_nowhere:x", "floor.json"),
+        ("none.json", "json:loads", "floor.json"),
+        (golden_file, "json:loads", "none.json"),
+    ):
+        ran = cli("gate", golden, "--retriever", retriever, "--floor", floors, "--json")
+        assert (ran.code, json.loads(ran.out)["could_not_run"]) == (2, "unusable")
+        assert ran.err.startswith("ragledger: ")
 
 
 def test_a_golden_set_that_was_changed_is_no_failure_either(
@@ -272,7 +355,7 @@ def test_the_workflow_is_a_workflow() -> None:
 @TOML
 @pytest.mark.processes
 @pytest.mark.timeout(400)
-def test_the_step_of_the_workflow_passes_fails_and_warns(example: Path) -> None:
+def test_the_step_of_the_workflow_forgives_the_provider_alone(example: Path) -> None:
     def run() -> tuple[int, str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
@@ -286,7 +369,22 @@ def test_the_step_of_the_workflow_passes_fails_and_warns(example: Path) -> None:
     kept = floor_file.read_text("utf-8")
     floor_file.write_text(kept.replace("5 = 4", "5 = 5"), "utf-8")
     code, said = run()
-    assert (code, "without: q5" in said) == (1, True)
+    assert (code, '"q5"' in said) == (1, True)
     floor_file.write_text(kept.replace("cases = 5", "cases = 6"), "utf-8")
     code, said = run()
-    assert (code, "::warning::the retrieval gate could not be run" in said) == (0, True)
+    assert (code, '"could_not_run":"unusable"' in said, "::warning::" in said) == (2, True, False)
+    floor_file.write_text(kept, "utf-8")
+    search = example / "search.py"
+    for raised, expected in {
+        "raise RuntimeError(query)": 1,
+        "raise SystemExit(0)": 1,
+        "class E(Exception): __module__ = 'openai'\n    raise E(query)": 0,
+    }.items():
+        search.write_text(f"def retrieve(query):\n    {raised}\n", "utf-8")
+        code, said = run()
+        assert (code, "::warning::the retrieval gate could not be run" in said) == (expected, expected == 0)
+    for module in ("raise SystemExit(0)\n", "import no_such_module\n", None):
+        search.write_text(module, "utf-8") if module else search.unlink()
+        assert run()[0] == 2
+    (example / "golden.json").unlink()
+    assert run()[0] == 2

@@ -136,3 +136,37 @@ def test_from_the_command_line(tmp_path: Path, cli: Callable[..., Any]) -> None:
     assert (refused.code, "--grade 4=0" in refused.err) == (2, True)
     assert cli(*trec, "--grade", "4=3", "--grade=-1=0").code == 0
     assert cli(*trec, "--grade", "4=9", "--replace").code == 2
+
+
+FROM_FILE = ("--from", "judged.csv")
+FROM_VOTES = ("--questions", "asked.txt")
+
+
+@pytest.mark.parametrize(
+    ("made_from", "options"),
+    [
+        (FROM_FILE, ("--since", "90d")),
+        (FROM_FILE, ("--until", "2026-01-01")),
+        (FROM_FILE, ("--voter", "human")),
+        (FROM_FILE, ("--min-votes", "5")),
+        (FROM_FILE, ("--min-agreement", "0.9")),
+        (FROM_FILE, ("--useful-from", "relevant")),
+        (FROM_FILE, ("--project", "p")),
+        (FROM_FILE, ("--surface", "s")),
+        (FROM_FILE, ("--schema", "s")),
+        (FROM_FILE, ("--dsn", "postgresql://nowhere/x")),
+        (FROM_FILE, ("--since", "3d", "--voter", "human", "--min-votes", "5")),
+        (FROM_VOTES, ("--grade", "4=3")),
+        (FROM_VOTES, ("--topics", "topics")),
+    ],
+)
+def test_an_option_that_would_mean_nothing_is_refused(
+    tmp_path: Path, cli: Callable[..., Any], made_from: tuple[str, str], options: tuple[str, ...]
+) -> None:
+    (tmp_path / "judged.csv").write_text(CSV, "utf-8")
+    (tmp_path / "asked.txt").write_text("one?\n", "utf-8")
+    ran = cli("golden", "build", "g.json", *made_from, *options)
+    assert (ran.code, ran.out, (tmp_path / "g.json").exists()) == (2, "", False)
+    assert "without a meaning for a set from" in ran.err
+    assert all(option in ran.err for option in options if option.startswith("--"))
+    assert cli("golden", "build", "g.json", *FROM_FILE, "--corpus", "c", "--name", "n").code == 0

@@ -18,7 +18,7 @@ from scipy import stats
 from sklearn.metrics import ndcg_score
 
 from ragledger.demo import cranfield
-from ragledger.measures.relevance import MEASURES, first_useful, mean, measured, share
+from ragledger.measures.relevance import MEASURES, first_useful, mean, measured, share, summed
 
 CUT = 2
 CRANFIELD = Path(os.environ.get("CRANFIELD", Path(__file__).parents[3] / "shared/data/cranfield"))
@@ -191,6 +191,19 @@ def test_a_mean_is_over_those_that_have_a_value_and_its_interval_that_of_scipy()
 def test_a_mean_of_few_has_no_interval_and_of_none_no_value() -> None:
     assert mean([0.5, 0.7, None]) == (pytest.approx(0.6), 2, None)
     assert mean([None]) == (None, 0, None)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1.0])
+def test_p8_where_nothing_varies_there_is_no_interval(value: float) -> None:
+    assert mean([value] * 5) == (value, 5, None)
+    assert summed("nDCG@10", [value] * 40) == (pytest.approx(value), 40, None)
+
+
+@pytest.mark.parametrize(("n", "of"), [(4, 5), (5, 5), (0, 5), (1, 2)])
+def test_precision_at_one_is_a_share_of_questions_and_has_the_interval_of_one(n: int, of: int) -> None:
+    values = [1.0] * n + [0.0] * (of - n) + [None]
+    assert summed("P@1", values) == (pytest.approx(n / of), of, share(n, of))
+    assert summed("P@1", [None]) == (None, 0, None)
 
 
 def test_an_interval_stays_between_nothing_and_all() -> None:

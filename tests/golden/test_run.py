@@ -236,6 +236,23 @@ def test_it_is_heard_of_through_an_observed_retriever_and_its_own_ledger(
     assert [row.vector_available for row in ledger.searches] == [False] * 3
 
 
+def test_an_exit_is_a_failure_of_the_question_and_an_interrupt_is_one_of_ours(golden: GoldenSet) -> None:
+    class Skipped(BaseException):
+        """As that of pytest."""
+
+    def leaving(query: str) -> list[str]:
+        raise {"refund?": SystemExit(0), "postage?": Skipped()}.get(query, GeneratorExit())
+
+    def interrupted(query: str) -> list[str]:
+        raise KeyboardInterrupt
+
+    asked = ask_all(golden, leaving)
+    assert [answer.question.id for answer in asked.broken] == ["refund", "postage", "nothing"]
+    assert asked.answers[0].error == "SystemExit"
+    with pytest.raises(KeyboardInterrupt):
+        ask_all(golden, interrupted)
+
+
 def test_what_a_question_raises_costs_that_question_alone(golden: GoldenSet) -> None:
     asked = ask(golden, broken, IdReader("chunk"))
     assert [answer.error for answer in asked.answers] == ["KeyError", None, None]
@@ -263,6 +280,7 @@ def test_the_report_has_the_numbers_with_what_they_rest_on(golden: GoldenSet) ->
     )
     assert (report.empty, report.without_id, report.failed) == (1, 0, {})
     counts = report.useful_in_first
+    assert (report.measures["P@1"].low, report.measures["P@1"].high) == (counts[1].low, counts[1].high)
     assert [(counts[k].n, counts[k].of) for k in (1, 3, 5, 10)] == [(1, 3), (2, 3), (2, 3), (2, 3)]
 
 
@@ -305,6 +323,9 @@ def test_a_retriever_is_named_by_module_and_attribute(
     }.items():
         with pytest.raises(UnusableJudgments, match=why):
             retriever_named(reference, tmp_path)
+    (tmp_path / "golden_exits.py").write_text("import sys\nsys.exit(0)\n", "utf-8")
+    with pytest.raises(UnusableJudgments, match=r"golden_exits:x cannot be had \(SystemExit\)"):
+        retriever_named("golden_exits:x", tmp_path)
     with pytest.raises(UnusableJudgments, match="a int is no retriever"):
         retrieving(7)
 

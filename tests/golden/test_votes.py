@@ -240,6 +240,18 @@ def test_build_and_drift_from_the_command_line(
     assert cli("golden", "build", "g.json", "--questions", "asked.txt").code == 2
     ran = cli("golden", "drift", "g.json")
     assert (ran.code, "vanished: not measured: the set names no corpus" in ran.out) == (0, True)
+    for unheard in (("--voter", "agent"), ("--min-votes", "9")):
+        ran = cli("golden", "drift", "g.json", *unheard)
+        assert (
+            ran.code,
+            "contradicted: not measured: the voters of the window agree on no judgment" in ran.out,
+        ) == (2, True)
+    (tmp_path / "all.txt").write_text("a\n", "utf-8")
+    assert cli("golden", "drift", "g.json", "--voter", "agent", "--ids", "all.txt").code == 0
+    monkeypatch.setenv("RAGLEDGER_KEY", "an entirely other key for the same table")
+    ran = cli("golden", "drift", "g.json")
+    assert (ran.code, ran.out.count("not measured")) == (2, 3)
+    monkeypatch.setenv("RAGLEDGER_KEY", KEY.decode())
     ran = cli("golden", "drift", "g.json", "--ids", "ids.txt")
     assert (ran.code, "gone: a" in ran.out) == (1, True)
     ran = cli("golden", "drift", "g.json", "--ids", "ids.txt", "--json")

@@ -44,7 +44,7 @@ def retriever_named(reference: str, place: Path) -> object:
         return found() if called else found
     except ModuleNotFoundError as exc:
         raise UnusableJudgments(f"{reference}: there is no module {exc.name}") from None
-    except Exception as exc:  # noqa: BLE001  a module of the application's may raise anything
+    except (Exception, SystemExit) as exc:  # noqa: BLE001  a module of the application's may raise anything
         raise UnusableJudgments(f"{reference} cannot be had ({type(exc).__name__})") from None
 
 

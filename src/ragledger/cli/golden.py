@@ -1,6 +1,7 @@
 """`ragledger golden`: judged questions, frozen; what a retriever makes of them; how far they have come from what is asked.
 
-Exit code of `drift` 1 when judgments are contradicted or about something that is gone; of `run` 1 when a question failed.
+Exit code of `drift` 1 when judgments are contradicted or about something that is gone, 2 when neither could be measured;
+of `run` 1 when a question failed.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from .golden_options import (
     VoterOption,
     Voters,
     grades_of,
+    refuse_unused,
 )
 from .golden_run import GoldenArgument, NoRecordOption, RetrieverOption, asking, needs_analysis
 from .session import DsnOption, JsonOption, SchemaOption, connected, open_target
@@ -73,6 +75,7 @@ OutArgument = Annotated[Path, typer.Argument(help="The file to write.")]
 
 @golden_app.command("build")
 def build_command(  # noqa: PLR0913  one parameter per option of the command line
+    context: typer.Context,
     out: OutArgument,
     questions: QuestionsOption = None,
     stored_texts: StoredTextsOption = False,  # noqa: FBT002
@@ -101,8 +104,7 @@ def build_command(  # noqa: PLR0913  one parameter per option of the command lin
 
     Example: ragledger golden build golden.json --questions asked.txt --since 90d --min-votes 2
     """
-    if (source is not None) + (questions is not None) + stored_texts != 1:
-        raise typer.BadParameter("give one of --questions FILE, --stored-texts, --from FILE")
+    refuse_unused(context)
     called = name or out.stem
     if source is not None:
         about = golden_import.About(called, unit.value, corpus)
@@ -173,7 +175,7 @@ def drift_command(  # noqa: PLR0913  one parameter per option of the command lin
 ) -> None:
     """Compare a golden set with the votes and questions of a later window, and with the corpus as it is now.
 
-    Exit code 1 when later votes contradict a judgment, or a judged item is gone.
+    Exit code 1 when later votes contradict a judgment, or a judged item is gone; 2 when neither could be measured.
 
     Example: ragledger golden drift golden.json --since 30d
     """
@@ -192,7 +194,7 @@ def drift_command(  # noqa: PLR0913  one parameter per option of the command lin
     else:
         for line in _drift_lines(found):
             typer.echo(line)
-    raise typer.Exit(1 if found.has_drifted else 0)
+    raise typer.Exit(int(found.has_drifted) if found.is_measured else 2)
 
 
 def _write(out: Path, content: bytes) -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "VoterOption",
     "Voters",
     "grades_of",
+    "refuse_unused",
 ]
 
 
@@ -98,6 +99,38 @@ IdsOption = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--ids", help="What the corpus has now, one id a line. Default the table `inventory`."),
 ]
+
+
+_OF_FILES = ("topics", "grade")
+"""Of `build`: parameters that mean something with --from alone."""
+_OF_VOTES = (
+    "voter",
+    "min_votes",
+    "min_agreement",
+    "useful_from",
+    "dsn",
+    "schema",
+    "project",
+    "surface",
+    "since",
+    "until",
+)
+"""And those that mean something with votes alone."""
+
+
+def refuse_unused(context: typer.Context) -> None:
+    """A set is made in one way, and no option of another is dropped in silence.
+
+    Raises:
+        typer.BadParameter: not one way, or an option that means nothing in it.
+    """
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = {name for name, source in sources.items() if source and source.name == "COMMANDLINE"}
+    if len(given & {"source", "questions", "stored_texts"}) != 1:
+        raise typer.BadParameter("give one of --questions FILE, --stored-texts, --from FILE")
+    made_from, unused = ("--from", _OF_VOTES) if "source" in given else ("votes", _OF_FILES)
+    if named := [f"--{name.replace('_', '-')}" for name in unused if name in given]:
+        raise typer.BadParameter(f"{', '.join(named)}: without a meaning for a set from {made_from}")
 
 
 def grades_of(given: list[str]) -> dict[str, int]:

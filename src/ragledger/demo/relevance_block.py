@@ -76,4 +76,9 @@ def _cells(run: Mapping[str, Any]) -> list[str]:
 
 
 def _value(measure: Mapping[str, Any]) -> str:
-    return f"{measure['value']:.3f} ({measure['low']:.3f} to {measure['high']:.3f})"
+    interval = (
+        "interval not measured"
+        if measure["low"] is None
+        else f"{measure['low']:.3f} to {measure['high']:.3f}"
+    )
+    return f"{measure['value']:.3f} ({interval})"

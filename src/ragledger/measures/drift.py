@@ -20,6 +20,9 @@ from .golden_set import GoldenSet
 __all__ = ["Contradicted", "Drift", "Later", "Vanished", "drift"]
 
 
+_NOT_AGAIN = "the voters of the window agree on no judgment of the set"
+
+
 class Vanished(Struct, frozen=True, kw_only=True):
     """`ids` of the `of` judged items that are gone, and which questions have no useful one left."""
 
@@ -65,6 +68,11 @@ class Drift(Struct, frozen=True, kw_only=True):
     reasons: dict[str, str]
 
     @property
+    def is_measured(self) -> bool:
+        """Whether anything was found out of what makes a set drift."""
+        return self.contradicted is not None or self.vanished is not None
+
+    @property
     def has_drifted(self) -> bool:
         """Whether a judgment is wrong by now, or is about something that is gone."""
         return bool(self.contradicted) or bool(self.vanished and self.vanished.ids)
@@ -78,16 +86,19 @@ def drift(golden: GoldenSet, keys: Mapping[str, str], later: Later, cut: int) ->
         cut: the lowest grade that is useful.
     """
     contradicted, judged_again, regraded = _judgments(golden, keys, later.agreed or {}, cut)
-    is_judged, asked = later.agreed is not None, later.asked
+    is_judged, asked = judged_again > 0, later.asked
+    reasons = dict(later.reasons)
+    if not is_judged:
+        reasons.setdefault("contradicted", _NOT_AGAIN)
     return Drift(
-        judged_again=judged_again if is_judged else None,
+        judged_again=judged_again if later.agreed is not None else None,
         contradicted=contradicted if is_judged else None,
         regraded=regraded if is_judged else None,
         vanished=_vanished(golden, later.there, cut) if later.there is not None else None,
         not_asked=_not_asked(golden, keys, asked) if asked is not None else None,
         questions=len(golden.questions),
         new=len(set(asked) - set(keys.values())) if asked is not None else None,
-        reasons=dict(later.reasons),
+        reasons=reasons,
     )
 
 

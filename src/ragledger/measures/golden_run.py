@@ -21,7 +21,7 @@ from ragledger.model import Outcome
 
 from .golden_set import GRADES, GoldenSet
 from .precision import CUTS
-from .relevance import MEASURES, Interval, first_useful, mean, measured, share
+from .relevance import MEASURES, Interval, first_useful, measured, share, summed
 from .tables import NOT_MEASURED, Table
 
 __all__ = ["Embedding", "Found", "Golden", "RunReport", "heading", "report", "tables"]
@@ -54,7 +54,7 @@ class Embedding(Struct, frozen=True, kw_only=True):
 
 
 class Value(Struct, frozen=True, kw_only=True):
-    """A mean over `n` questions, with its interval of 95 %."""
+    """A mean over `n` questions, with its interval of 95 %; null where there are too few of them, or nothing varies."""
 
     value: float | None
     n: int
@@ -136,7 +136,7 @@ def report(
             unavailable=sum(each.vector_available is False for each in found.values()),
             unknown=sum(each.vector_available is None for each in found.values()),
         ),
-        measures={name: _value([each[name] for each in values.values()]) for name in MEASURES},
+        measures={name: _value(name, [each[name] for each in values.values()]) for name in MEASURES},
         useful_in_first={k: _count(cases, k) for k in CUTS},
         questions=questions,
     )
@@ -207,8 +207,8 @@ def _named(ids: Sequence[str | None]) -> list[str]:
     return [each if each is not None else f"\0{place}" for place, each in enumerate(ids)]
 
 
-def _value(values: Sequence[float | None]) -> Value:
-    found = mean(values)
+def _value(measure: str, values: Sequence[float | None]) -> Value:
+    found = summed(measure, values)
     low, high = found.interval or (None, None)
     return Value(value=found.value, n=found.n, low=low, high=high)
 

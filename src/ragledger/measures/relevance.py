@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from .interval import CONFIDENCE, wilson
 from .student import t_quantile
 
-__all__ = ["MEASURES", "Interval", "Mean", "first_useful", "mean", "measured", "share"]
+__all__ = ["MEASURES", "Interval", "Mean", "first_useful", "mean", "measured", "share", "summed"]
 
 Judgments = Mapping[str, Mapping[str, int]]
 Run = Mapping[str, Sequence[str]]
@@ -44,6 +44,8 @@ MEASURES = (
     "Judged@10",
 )
 _OF_USEFUL = frozenset(MEASURES) - {"nDCG@10", "Judged@10"}
+_SHARES = frozenset({"P@1"})
+"""0 or 1 for each question, so that the mean is a share of the questions."""
 _FEWEST = 5
 _UPPER = (1 + CONFIDENCE) / 2
 
@@ -56,7 +58,7 @@ class Interval(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """Over the `n` questions that have a value; no interval below five of them."""
+    """Over the `n` questions that have a value."""
 
     value: float | None
     n: int
@@ -94,14 +96,26 @@ def first_useful(ids: Sequence[str], useful: frozenset[str]) -> int | None:
     return next((rank for rank, each in enumerate(ids, start=1) if each in useful), None)
 
 
+def summed(measure: str, values: Sequence[float | None]) -> Mean:
+    """The mean over questions, with the interval of a share where each of them is a yes or a no."""
+    found = mean(values)
+    if measure not in _SHARES:
+        return found
+    return found._replace(interval=share(round((found.value or 0) * found.n), found.n))
+
+
 def mean(values: Sequence[float | None]) -> Mean:
-    """The mean over questions, with the interval of Student's t: one question is one draw."""
+    """The mean over questions, with the interval of Student's t: one question is one draw.
+
+    No interval below five questions, nor where all have the same value: what does not vary says nothing of how far off
+    the mean may be.
+    """
     known = [value for value in values if value is not None]
     n = len(known)
     if not n:
         return Mean(None, 0, None)
     centre = statistics.fmean(known)
-    if n < _FEWEST:
+    if n < _FEWEST or min(known) == max(known):
         return Mean(centre, n, None)
     reach = t_quantile(_UPPER, n - 1) * statistics.stdev(known) / math.sqrt(n)
     return Mean(centre, n, Interval(max(0.0, centre - reach), min(1.0, centre + reach)))
