@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any
 
 import pytest
@@ -84,6 +86,14 @@ def test_one_thing_has_one_colour_everywhere() -> None:
             else:
                 assert panel.kind == "table" or column.unit in {"text", "time"}, (board.name, panel.title)
     assert {name: found for name, found in colours.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize(("board", "panel"), PANELS)
+def test_what_is_drawn_together_is_told_apart(board: Dashboard, panel: Panel) -> None:
+    series = {column.name: column.colour for column in panel.columns if column.style in {"stacked", "line"}}
+    hues = [COLOURS[colour] for colour in series.values() if colour and panel.kind == "timeseries"]
+    parts = [[int(hue[place : place + 2], 16) for place in (1, 3, 5)] for hue in hues]
+    assert [pair for pair in itertools.combinations(parts, 2) if math.dist(*pair) < 50] == [], panel.title
 
 
 @pytest.mark.parametrize(("board", "panel"), PANELS)

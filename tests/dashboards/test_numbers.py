@@ -161,10 +161,10 @@ def test_documents_are_held_against_the_inventory(reader: psycopg.Connection[Any
 
 
 def test_the_pipeline_says_what_waits_and_what_is_lost(reader: psycopg.Connection[Any]) -> None:
-    rows = {int(row["pid"]): row for row in asked(reader, "pipeline", "writers")}
-    assert (rows[2]["backlog"], rows[2]["refused"], rows[2]["gaps"]) == (4, 2, 0)
-    assert (rows[3]["pending"], rows[3]["rejected"], rows[3]["gaps"]) == (1, 1, 1)
-    assert rows[4]["finished"] is not None
+    rows = {row["pid"]: row for row in asked(reader, "pipeline", "writers")}
+    assert (rows["2"]["backlog"], rows["2"]["refused"], rows["2"]["gaps"]) == (4, 2, 0)
+    assert (rows["3"]["pending"], rows["3"]["rejected"], rows["3"]["gaps"]) == (1, 1, 1)
+    assert rows["4"]["finished"] is not None
     [now] = asked(reader, "pipeline", "writers_now")
     assert (now["backlog"], now["pending votes"], now["at work"]) == (4, 1, 2)
     assert asked(reader, "pipeline", "lost") == [{"rejected": 1, "refused": 2, "gaps": 1}]

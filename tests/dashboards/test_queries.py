@@ -98,5 +98,6 @@ def test_a_variable_offers_what_there_is(
 def test_an_annotation_marks_where_the_weights_changed(reader: psycopg.Connection[Any], name: str) -> None:
     names, _, rows = run(reader, annotation_query(ANNOTATIONS[name]))
     assert names == ["time", "title", "text", "tags"]
-    assert sorted(row[1] for row in rows) == ["default: weights changed", "shop: weights changed"]
+    assert {row[1] for row in rows} == {"default: weights changed", "shop: weights changed"}
+    assert len({(row[3], row[0].date()) for row in rows}) == len(rows), "once a day, not per surface"
     assert {row[2] for row in rows} == {'epoch e2 {"vector": 0.8}'}

@@ -81,6 +81,8 @@ def picture(
         "searches": 1234,
         "counted_until": START + timedelta(days=DAYS - 1),
         "behind": 0,
+        "minutes_waiting": 0,
+        "days_waiting": 0,
         "views": views,
         **given,
     }

@@ -107,7 +107,9 @@ def test_p12_a_number_stands_with_its_n_and_its_interval(read: Read) -> None:
 
 
 def test_what_waits_for_the_collector_is_said() -> None:
-    assert "Not counted yet, and not on this page: 7" in page(picture(nothing_of, behind=7))
+    text = page(picture(nothing_of, behind=7, minutes_waiting=1200, days_waiting=1))
+    assert "(records that arrived: 7, minutes of searches: 1,200, days of documents: 1)" in text
+    assert "Not counted yet (minutes of searches: 2)" in page(picture(nothing_of, minutes_waiting=2))
     assert "Not counted yet" not in page(picture(nothing_of))
 
 
@@ -142,6 +144,7 @@ def test_of_many_changes_the_latest_are_drawn_and_the_rest_counted() -> None:
         (1.5, "count", "1.5"),
         (0.9612, "share", "96.1%"),
         (0.5, "score", "0.500"),
+        (0.02, "ms", "< 0.1 ms"),
         (12.34, "ms", "12.3 ms"),
         (1234.0, "ms", "1,234 ms"),
         (12_345.0, "ms", "12.3 s"),

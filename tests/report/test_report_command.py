@@ -111,8 +111,52 @@ def test_where_only_agents_judged_their_votes_are_shown(run: Run, database: Data
 
 def test_without_a_bound_it_begins_with_the_first_search(filled: Database) -> None:
     picture = seen(filled, since=None, until=None)
-    assert picture.time_range.start == START.replace(hour=0, minute=0)
+    assert picture.time_range.start == START.replace(minute=0)
     assert picture.time_range.end == EVERYTHING.end
+    assert seen(filled, since=START - timedelta(days=300), until=None).time_range == picture.time_range
+    assert seen(filled, since=START + timedelta(days=1)).time_range.start == START + timedelta(days=1)
+
+
+def test_one_hour_of_searches_is_shown_by_minutes(database: Database) -> None:
+    made = TableRows()
+    for minute in range(5):
+        made.search(hit(), started_at=START + timedelta(minutes=minute))
+    counted(made, database)
+    picture = seen(database, until=START + timedelta(hours=1))
+    assert (picture.grain, len(rows(picture, "overview", "searches"))) == ("minute", 5)
+
+
+def test_what_a_killed_collector_left_and_what_was_erased_is_said(
+    run: Run, database: Database, tmp_path: Path
+) -> None:
+    made = TableRows()
+    made.search(hit())
+    counted(made, database)
+    command = ("report", "--html", str(tmp_path / "r.html"), "--dsn", database.dsn, "--since", "all")
+    assert run(*command).err == ""
+    with database.connect() as connection:
+        connection.execute("INSERT INTO rollup_dirty (project, bucket) VALUES ('default', %s)", [START])
+        connection.execute("INSERT INTO rollup_dirty_days (project, day) VALUES ('default', %s)", [START])
+    ran = run(*command)
+    late = "minutes of searches: 1, days of documents: 1"
+    assert ran.err == f"ragledger: not counted yet ({late}), and not on the page; give --collect\n"
+    assert f"Not counted yet ({late})" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_why_there_are_no_tables_of_measure_is_said(run: Run, filled: Database, tmp_path: Path) -> None:
+    file = tmp_path / "r.html"
+    ran = run("report", "--html", str(file), "--dsn", filled.dsn, *WINDOW, "--surface", "(none)")
+    assert ran.code == 0
+    text = file.read_text(encoding="utf-8")
+    assert "cannot ask for <code>(none)</code>" in text
+    assert "could not be read" not in text
+
+
+@pytest.mark.parametrize("option", ["corpus", "surface", "epoch"])
+def test_the_word_for_every_one_is_no_choice(run: Run, tmp_path: Path, option: str) -> None:
+    ran = run("report", "--html", str(tmp_path / "r.html"), f"--{option}", "(all)")
+    assert (ran.code, ran.out) == (2, "")
+    assert "stands for every one" in ran.err
 
 
 @pytest.mark.parametrize(("hours", "grain"), [(5, "minute"), (24 * 5, "hour"), (24 * 60, "day")])

@@ -11,6 +11,8 @@ import msgspec
 import typer
 
 from ragledger.errors import ConfigError
+from ragledger.panels.choices import ALL
+from ragledger.report.numbers import uncounted
 from ragledger.report.picture import Choice
 
 from .collect import collect_once
@@ -76,6 +78,9 @@ def report_command(  # noqa: PLR0913  one parameter per option of the command li
 
     Example: ragledger report --html report.html --project shop --since 30d
     """
+    for name, given in (("corpus", corpus), ("surface", surface), ("epoch", epoch)):
+        if given == ALL:
+            raise typer.BadParameter(f"--{name}: {ALL} stands for every one; leave the option out")
     window = window_of(project=project, surface=surface, corpus=corpus, since=since, until=until)
     choice = Choice(
         **msgspec.structs.asdict(window),
@@ -110,8 +115,5 @@ def _tell(written: Written, *, as_json: bool) -> None:
     typer.echo(
         f"{written.file}: {written.searches:,} searches in {written.panels} panels{missing}; open it in a browser"
     )
-    if written.behind:
-        typer.echo(
-            f"ragledger: {written.behind:,} record(s) are not counted yet and not on the page; give --collect",
-            err=True,
-        )
+    if late := uncounted(written.behind, written.minutes_waiting, written.days_waiting):
+        typer.echo(f"ragledger: not counted yet ({late}), and not on the page; give --collect", err=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from .panel import Annotation, Variable
 
-__all__ = ["ACTOR_KIND", "ALL", "CHANGES", "CORPUS", "EPOCH", "PROJECT", "SURFACE", "VOTER", "K"]
+__all__ = ["ACTOR_KIND", "ALL", "CHANGES", "CORPUS", "EPOCH", "NONE", "PROJECT", "SURFACE", "VOTER", "K"]
 
 ALL = "(all)"
 """The value that stands for every one."""
+
+NONE = "(none)"
+"""The value that stands for what was not named."""
 
 PROJECT = Variable(
     name="project",

@@ -1,20 +1,21 @@
 """One colour for one thing, on every panel. The hues are those of Okabe & Ito (2008), told apart by colour-blind people,
-readable on light and on dark ground."""
+readable on light and on dark ground, and a violet."""
 
 from __future__ import annotations
 
 __all__ = ["COLOURS"]
 
 _BLUE, _SKY, _GREEN, _YELLOW = "#0072B2", "#56B4E9", "#009E73", "#E0B000"
-_ORANGE, _RED, _PINK, _GREY = "#E69F00", "#D55E00", "#CC79A7", "#8C8C8C"
+_ORANGE, _RED, _PINK, _GREY, _VIOLET = "#E69F00", "#D55E00", "#CC79A7", "#8C8C8C", "#9467BD"
 
 COLOURS: dict[str, str] = {
     "searches": _BLUE,
     "ok": _GREEN,
     "empty": _YELLOW,
+    "untold": _SKY,
     "error": _RED,
     "cancelled": _GREY,
-    "skipped": _ORANGE,
+    "skipped": _VIOLET,
     "degraded": _PINK,
     "candidates": _SKY,
     "admitted": _BLUE,

@@ -17,6 +17,9 @@ _ACCESSED = Column(name="accessed", meaning="opened by somebody", colour="access
 _JUDGED = Column(name="judged", meaning="judged by somebody", colour="judged")
 _USEFUL = Column(name="useful", meaning="found useful by somebody", colour="useful")
 _NOT_USEFUL = Column(name="not useful", meaning="found not useful by somebody", colour="not useful")
+_COVERAGE = Column(
+    name="coverage", meaning="listed documents that were ever retrieved", unit="share", colour="candidates"
+)
 _BEST_RANK = Column(name="best rank", meaning="the best rank it ever had")
 
 CORPORA = Panel(
@@ -29,19 +32,15 @@ CORPORA = Panel(
         good="A coverage that grows towards the part of the corpus that people need.",
         bad="A low coverage after weeks: much of the corpus cannot be found, or nobody asks about it.",
         do="Look at the never retrieved ones below. `not measured` under listed: the table `inventory` is empty for this "
-        "corpus, fill it when you build the index.",
+        "corpus, fill it when you build the index. Under coverage: no retrieved document is a listed one, so ids are not "
+        "told, are hashed, or differ from those in the inventory.",
     ),
     columns=(
         PROJECT,
         CORPUS_COLUMN,
         Column(name="listed", meaning="documents in the inventory"),
         Column(name="never retrieved", meaning="listed, and considered by no search", colour="never"),
-        Column(
-            name="coverage",
-            meaning="listed documents that were ever retrieved",
-            unit="share",
-            colour="candidates",
-        ),
+        _COVERAGE,
         _RETRIEVED,
         _ADMITTED,
         _ACCESSED,
@@ -62,7 +61,25 @@ OVER_TIME = Panel(
         do="Compare index versions (Relevance: epochs). Look whether a few documents drown the rest, below.",
     ),
     columns=(TIME, _RETRIEVED, _ADMITTED, _ACCESSED, _USEFUL),
-    width=24,
+)
+COVERAGE = Panel(
+    title="Coverage over time",
+    kind="timeseries",
+    query="coverage",
+    reading=Reading(
+        shows="Of the documents that are listed now, the share that any search of these projects had considered by the end "
+        "of each day, since counting began.",
+        good="It rises fast at first and levels off high: searches reach most of what is there.",
+        bad="It levels off low: the rest cannot be found, or nobody asks about it. A new corpus that stays flat is not in "
+        "the index.",
+        do="Look at the never retrieved ones below. Not measured: nothing is listed, or no retrieved id is a listed one.",
+    ),
+    columns=(
+        TIME,
+        _COVERAGE,
+        Column(name="listed", meaning="documents in the inventory now", colour="neutral", style="support"),
+    ),
+    largest=1.0,
 )
 NEVER = Panel(
     title="Never retrieved",
@@ -82,7 +99,7 @@ NEVER = Panel(
         Column(name="source kind", meaning="as the application says", unit="text"),
         Column(name="listed since", meaning="when the inventory had it first", unit="time"),
     ),
-    empty="none, or nothing is listed",
+    empty="none, nothing is listed, or no retrieved id is a listed one",
 )
 UNUSED = Panel(
     title="Shown and never used",
@@ -90,7 +107,7 @@ UNUSED = Panel(
     query="unused",
     reading=Reading(
         shows="Documents that were admitted often, and that nobody ever opened or found useful; the 50 most admitted. Only "
-        "of projects with any vote or access. " + _SINCE,
+        "of corpora with any vote or access in this project. " + _SINCE,
         good="Short, with few admissions each.",
         bad="Documents admitted hundreds of times: they take the places of better ones.",
         do="Read one. A table of contents, a licence or a cookie notice does not belong into the index; a good document "
@@ -152,7 +169,7 @@ CORPUS = Dashboard(
     title="Ragledger: Corpus",
     description="Which documents do the work, and which never do.",
     rows=(
-        Row(title="How much of it is in use", panels=(CORPORA, OVER_TIME)),
+        Row(title="How much of it is in use", panels=(CORPORA, OVER_TIME, COVERAGE)),
         Row(title="Which documents", panels=(NEVER, UNUSED, DISLIKED, WORKHORSES)),
     ),
     variables=(PROJECT_CHOICE, CORPUS_CHOICE),

@@ -18,7 +18,7 @@ TOTALS = Panel(
     kind="stat",
     query="totals",
     reading=Reading(
-        shows="Logical searches (a group of attempts once, skipped ones included), the epochs that were in force, and how "
+        shows="Logical searches (a group of attempts once, skipped ones included), the epochs of those that ran, and how "
         "long ago the latest counted search ran.",
         good="As many searches as the product makes, the latest one seconds to minutes ago, one epoch per comparison.",
         bad="No searches or an old latest one while people use the product: nothing arrives, or nobody collects.",
@@ -26,7 +26,7 @@ TOTALS = Panel(
     ),
     columns=(
         Column(name="searches", meaning="logical searches", colour="searches"),
-        Column(name="epochs", meaning="epochs in force in this time range", colour="neutral"),
+        Column(name="epochs", meaning="epochs of the searches that ran", colour="neutral"),
         Column(
             name="since the last",
             meaning="since the latest counted search ran",
@@ -89,7 +89,7 @@ SEARCHES = Panel(
         Column(
             name="hits not told",
             meaning="ended well, nobody said what came back",
-            colour="neutral",
+            colour="untold",
             style="stacked",
         ),
         Column(name="error", meaning="ended in an exception", colour="error", style="stacked"),

@@ -193,7 +193,7 @@ WRITERS = Panel(
     columns=(
         PROJECT_COLUMN,
         Column(name="host", meaning="where its journal is", unit="text"),
-        Column(name="pid", meaning="its process", unit="number"),
+        Column(name="pid", meaning="its process", unit="text"),
         Column(name="started", meaning="when it opened its journal", unit="time"),
         Column(name="last seen", meaning="its latest shipment", unit="time"),
         Column(name="finished", meaning="when its journal was emptied for good", unit="time"),

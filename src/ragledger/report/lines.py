@@ -82,6 +82,8 @@ def _frame(axes: Axes, axis: Axis, unit: Unit, *, narrow: bool) -> None:
 def _tick(value: float, unit: Unit) -> str:
     if unit == "share":
         return f"{100 * value:g}%"
+    if unit == "ms" and value < 1:
+        return f"{value:g} ms"
     if unit in {"score", "number"}:
         return f"{value:,g}" if value < 10_000 else f"{value:,.0f}"
     return shown(value, unit).replace(".0 ms", " ms")

@@ -9,7 +9,7 @@ from ragledger.panels.panel import NOT_MEASURED, Unit
 
 from .markup import NBSP
 
-__all__ = ["NOT_KNOWN", "duration", "moment", "n_of", "shown"]
+__all__ = ["NOT_KNOWN", "duration", "moment", "n_of", "shown", "uncounted"]
 
 NOT_KNOWN = "not known"
 """A word or a moment that nobody told: there is nothing to measure."""
@@ -32,6 +32,16 @@ def shown(value: Any, unit: Unit) -> str:
 def n_of(count: float) -> str:
     """How many something rests on, never broken at the end of a line."""
     return f"n{NBSP}={NBSP}{count:,.0f}"
+
+
+def uncounted(records: int, minutes: int, days: int) -> str:
+    """What the collector has still to do, as far as there is any; empty when all is counted."""
+    parts = (
+        (records, "records that arrived"),
+        (minutes, "minutes of searches"),
+        (days, "days of documents"),
+    )
+    return ", ".join(f"{words}: {count:,}" for count, words in parts if count)
 
 
 def moment(at: datetime) -> str:
@@ -58,12 +68,18 @@ def _number(value: float, unit: Unit) -> str:
     if unit == "seconds":
         return duration(max(value, 0.0))
     if unit == "ms":
-        return f"{value / 1000:,.1f} s" if value >= 10_000 else f"{value:,.{1 if value < 100 else 0}f} ms"
+        return _milliseconds(value)
     if unit == "bytes":
         return _size(value)
     if unit == "score":
         return f"{value:.3f}"
     return f"{value:,.1f}" if unit == "number" else f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def _milliseconds(value: float) -> str:
+    if 0 < value < 0.1:
+        return "< 0.1 ms"
+    return f"{value / 1000:,.1f} s" if value >= 10_000 else f"{value:,.{1 if value < 100 else 0}f} ms"
 
 
 def _size(value: float) -> str:

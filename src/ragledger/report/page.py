@@ -14,7 +14,7 @@ from ragledger.panels.choices import ALL
 from .cards import card
 from .lines import Axis
 from .markup import Html, coded, joined, tag
-from .numbers import moment
+from .numbers import moment, uncounted
 from .palette import style_sheet
 from .picture import Change, Picture, View
 from .summary import summary
@@ -94,12 +94,13 @@ def _chosen(picture: Picture) -> Iterator[tuple[str, str]]:
 
 
 def _behind(picture: Picture) -> Html | None:
-    if not picture.behind:
+    late = uncounted(picture.behind, picture.minutes_waiting, picture.days_waiting)
+    if not late:
         return None
     return tag(
         "p",
         coded(
-            f"Not counted yet, and not on this page: {picture.behind:,} of the records that arrived. "
+            f"Not counted yet ({late}): new searches and votes are missing here, and erased ones may still be in. "
             "Run `ragledger collect --once` and make the report again."
         ),
         class_="notice",

@@ -75,7 +75,8 @@ class Picture(Struct, frozen=True, kw_only=True):
     """Everything on the page.
 
     `grain` is that of the rollups, `counted_until` when the latest counted search of these projects ran, `behind` how
-    many records the collector had not looked at. `measurement` is None where it was not read, for the reason in
+    many records the collector had not looked at, `minutes_waiting` and `days_waiting` what it had not counted again.
+    `measurement` is None where it was not read, for the reason in
     `unmeasured`.
     """
 
@@ -88,6 +89,8 @@ class Picture(Struct, frozen=True, kw_only=True):
     searches: int
     counted_until: datetime | None
     behind: int
+    minutes_waiting: int
+    days_waiting: int
     views: tuple[View, ...]
     measurement: Measurement | None = None
     unmeasured: str = ""

@@ -54,12 +54,14 @@ class _Reader:
         projects = self._projects()
         self._values = {name: [getattr(self._choice, name) or ALL] for name in _FILTERS}
         self._values.update(project=projects, k=str(self._choice.k))
-        first, last, _ = self._own("extent")[0]
+        first, last = self._own("extent")[0]
         self._range = _window(self._choice, first, self._now)
+        self._range = _window(self._choice, self._own("first")[0][0] or first, self._now)
         searches = self._own("searches")[0][0]
         if not searches:
             raise NothingToMeasure(_nothing_in(self._choice, last))
         self._values["voter"] = voter = self._voter()
+        behind, minutes, days = self._own("behind")[0]
         return Picture(
             made_at=self._now,
             choice=self._choice,
@@ -69,7 +71,9 @@ class _Reader:
             grain=self._own("grain")[0][0],
             searches=searches,
             counted_until=last,
-            behind=self._own("behind")[0][0],
+            behind=behind,
+            minutes_waiting=minutes,
+            days_waiting=days,
             views=tuple(self._view(one) for one in dashboards()),
         )
 
@@ -117,9 +121,9 @@ def _first_options(variables: Sequence[Variable]) -> dict[str, str]:
 
 
 def _window(choice: Choice, first: datetime | None, now: datetime) -> TimeRange:
-    """No bound is the first bucket, and now."""
+    """From the first bucket that has anything; no later bound is now."""
     end = choice.until or now
-    start = choice.since or first or end
+    start = max(filter(None, (choice.since, first)), default=end)
     return TimeRange(start=min(start, end - _SHORTEST), end=end)
 
 

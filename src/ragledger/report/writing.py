@@ -11,6 +11,7 @@ import msgspec
 
 from ragledger.errors import DatabaseUnavailable, NothingToMeasure
 from ragledger.measurement import Measurement, measure
+from ragledger.panels.choices import NONE
 from ragledger.postgres.connection import Connection, translated
 
 from .files import refuse_early, write_whole
@@ -45,6 +46,8 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     searches: int
     counted_until: datetime | None
     behind: int
+    minutes_waiting: int
+    days_waiting: int
     panels: int
     unmeasured: tuple[str, ...]
 
@@ -76,6 +79,8 @@ def _measured(connect: Connect, choice: Choice, searches: int) -> tuple[Measurem
     """What the table itself says, where that is cheap and allowed: who may read rollups may not always read the table."""
     if choice.epoch is not None or choice.actor_kind is not None:
         return None, "`ragledger measure` knows no epoch and no actor kind, so its tables are not here."
+    if NONE in {choice.corpus, choice.surface}:
+        return None, f"`ragledger measure` cannot ask for `{NONE}`, so its tables are not here."
     if searches > _MEASURED_UP_TO:
         return None, f"More than {_MEASURED_UP_TO:,} searches: for the tables run `ragledger measure`."
     try:
@@ -84,7 +89,12 @@ def _measured(connect: Connect, choice: Choice, searches: int) -> tuple[Measurem
             translated(),
         ):
             return measure(connection, choice.window()), ""
-    except (DatabaseUnavailable, NothingToMeasure):
+    except NothingToMeasure:
+        return (
+            None,
+            "`ragledger measure` finds no search between the two moments, so its tables are not here.",
+        )
+    except DatabaseUnavailable:
         return None, "The table itself could not be read here; `ragledger measure` says more."
 
 
@@ -103,6 +113,8 @@ def _written(picture: Picture, file: Path, size: int) -> Written:
         searches=picture.searches,
         counted_until=picture.counted_until,
         behind=picture.behind,
+        minutes_waiting=picture.minutes_waiting,
+        days_waiting=picture.days_waiting,
         panels=len(panels),
         unmeasured=tuple(
             f"{view.dashboard.name}: {panel.panel.title}" for view, panel in panels if not panel.measured

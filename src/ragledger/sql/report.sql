@@ -4,9 +4,13 @@
 SELECT {grain}
 
 -- name: extent
-SELECT min(r.bucket), max(r.last_ran_at), coalesce(sum(r.searches), 0)::int8
+SELECT min(r.bucket), max(r.last_ran_at)
 FROM rollup_searches r
 WHERE r.grain = 'day' AND r.project = {projects}
+
+-- name: first
+-- From which hour on there is anything at all.
+SELECT date_trunc('hour', min(coalesce(r.first_ran_at, r.bucket)), 'UTC') FROM rollup_searches r WHERE {scope}
 
 -- name: searches
 SELECT coalesce(sum(r.searches), 0)::int8 FROM rollup_searches r WHERE {scope}
@@ -23,4 +27,6 @@ ORDER BY (r.voter = 'human') DESC, sum(r.judged) DESC, r.voter
 SELECT coalesce(sum(written), 0)::int8 FROM writer_fates
 
 -- name: behind
-SELECT coalesce(sum(behind), 0)::int8 FROM collector_arrears WHERE project = {projects}
+SELECT (SELECT coalesce(sum(behind), 0)::int8 FROM collector_arrears WHERE project = {projects}),
+    count(*) FILTER (WHERE grain = 'minute'), count(*) FILTER (WHERE grain = 'day')
+FROM collector_waiting WHERE project = {projects}

@@ -1,13 +1,17 @@
 -- Is retrieval working: what ran, what came back, what it cost.
 
 -- name: totals
-SELECT sum(r.searches)::float8 AS searches,
-    (SELECT nullif(count(*), 0) FROM epochs e
-        WHERE e.project = {projects} AND e.last_seen_at >= $__timeFrom()::timestamptz
-          AND e.first_seen_at <= $__timeTo()::timestamptz)::float8 AS epochs,
-    (extract(epoch FROM now() - max(r.last_ran_at)))::float8 AS "since the last"
-FROM rollup_searches r
-WHERE {scope}
+WITH per_series AS (
+    SELECT r.series_id, sum(r.searches) AS due, sum(r.searches - r.skipped) AS ran, max(r.last_ran_at) AS last_ran_at
+    FROM rollup_searches r
+    WHERE {scope}
+    GROUP BY r.series_id
+)
+SELECT sum(due)::float8 AS searches,
+    nullif(count(DISTINCT (s.project, s.epoch)) FILTER (WHERE ran > 0), 0)::float8 AS epochs,
+    (extract(epoch FROM now() - max(last_ran_at)))::float8 AS "since the last"
+FROM per_series
+JOIN rollup_series s USING (series_id)
 
 -- name: shares
 WITH counted AS (

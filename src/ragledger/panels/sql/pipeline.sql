@@ -33,7 +33,7 @@ WITH fates AS (
     ORDER BY gaps DESC, refused DESC, rejected DESC, waiting DESC, last_seen_at DESC
     LIMIT 100
 )
-SELECT f.project, host, pid::float8 AS pid, started_at AS started, last_seen_at AS "last seen", finished_at AS finished,
+SELECT f.project, host, pid::text AS pid, started_at AS started, last_seen_at AS "last seen", finished_at AS finished,
     attempted::float8 AS attempted, waiting::float8 AS backlog, d.delay_s AS delay, written::float8 AS written,
     removed::float8 AS removed, pending::float8 AS pending, rejected::float8 AS rejected, refused::float8 AS refused,
     gaps::float8 AS gaps
@@ -73,11 +73,13 @@ GROUP BY 1, 2
 ORDER BY 4, 1, 2
 
 -- name: counted
-SELECT p.project, newest.bucket AS "latest minute", late.behind::float8 AS "records behind",
-    extract(epoch FROM now() - late.arrived_at)::float8 AS lag, waiting.minutes::float8 AS "minutes waiting",
+SELECT p.project, newest.bucket AS "latest minute", coalesce(late.behind, known.none)::float8 AS "records behind",
+    coalesce(extract(epoch FROM now() - late.arrived_at), known.none)::float8 AS lag,
+    coalesce(waiting.minutes, known.none)::float8 AS "minutes waiting",
     sealed.bucket AS "sealed up to"
 FROM unnest(ARRAY[${project:sqlstring}]::text[]) AS p(project)
 CROSS JOIN LATERAL (SELECT max(bucket) AS bucket FROM rollup_searches r WHERE r.grain = 'minute' AND r.project = p.project) AS newest
+CROSS JOIN LATERAL (SELECT CASE WHEN newest.bucket IS NOT NULL THEN 0 END AS none) AS known
 CROSS JOIN LATERAL (SELECT max(bucket) AS bucket FROM rollup_sealed s WHERE s.project = p.project) AS sealed
 LEFT JOIN (SELECT project, sum(behind) AS behind, min(arrived_at) AS arrived_at FROM collector_arrears GROUP BY project) AS late
     ON late.project = p.project
