@@ -51,7 +51,8 @@ COUNTERS = (
 class Board:
     """The latest points of the collector that is at work, and how far behind it is. Read from other threads."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, every_s: float | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.every_s = every_s  # None: there is one pass
         self._clock = clock
         self._lock = threading.Lock()
         self._points: dict[str, list[Point]] = {}
@@ -110,12 +111,18 @@ def instrument(provider: MeterProvider, board: Board, failures: Callable[[], int
         if seconds is not None:
             yield Observation(seconds)
 
+    def interval(_: CallbackOptions) -> Iterator[Observation]:
+        if board.every_s is not None and not board.silent:
+            yield Observation(board.every_s)
+
     def failed(_: CallbackOptions) -> Iterator[Observation]:
         if not board.silent:
             yield Observation(failures())
 
     said = "How long ago the last pass that ended began: what arrived before is counted"
     meter.create_observable_gauge("ragledger.collector.lag", [lag], "s", said)
+    said = "How long after the begin of a pass the next one begins, where passes are not longer"
+    meter.create_observable_gauge("ragledger.collector.interval", [interval], "s", said)
     said = "Exports that the OTLP endpoint did not take"
     meter.create_observable_counter("ragledger.collector.failed_exports", [failed], "{export}", said)
 

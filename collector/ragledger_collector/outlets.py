@@ -35,12 +35,13 @@ class Outlets:
         otlp: bool = False,
         endpoint: str | None = None,
         prometheus: str | None = None,
+        every_s: float | None = None,
         environment: Mapping[str, str],
         tell: Callable[[str], None],
     ) -> None:
         self._tell = tell
         self._unread = False
-        self.board = Board()
+        self.board = Board(every_s)
         self.push: Push | None = None
         self.scrape: Scrape | None = None
         if otlp:

@@ -1,7 +1,7 @@
 """Readings as the points of metrics, the same for OTLP and Prometheus. Pure.
 
 Rollups are recomputed and not incremented, and late rows, votes and erasure change the past. So what searches came to are
-gauges over the last hour and the last week, read anew each time; only what never goes down is a counter. What nobody knows
+gauges over a window, read anew each time; only what never goes down is a counter. What nobody knows
 is absent, never 0 (P8).
 """
 
@@ -18,7 +18,7 @@ from ragledger.measures.interval import CONFIDENCE, Sums, clustered, wilson
 from ragledger.measures.precision import judged_share
 from ragledger.measures.rates import degraded_share, hit_rate
 
-from .readings import HOUR, WEEK, Readings, Searched, Voted, Written
+from .readings import HOUR, RECENT, WEEK, Readings, Searched, Voted, Written
 
 __all__ = ["LARGEST", "Attributes", "Point", "points_of"]
 
@@ -73,11 +73,13 @@ def points_of(readings: Readings, *, largest: int = LARGEST) -> Iterator[Point]:
 
 def _of_searches(one: Searched) -> Iterator[Point]:
     said = {**_whose(one.project, one.surface), _WINDOW: one.span}
+    yield Point("ragledger.searches.vector", one.vector_available, {**said, _VECTOR_AVAILABLE: True})
+    yield Point("ragledger.searches.vector", one.vector_unavailable, {**said, _VECTOR_AVAILABLE: False})
+    if one.span == RECENT:  # an alert needs that, and nobody needs more of so short a time
+        return
     for status in ("ok", "error", "cancelled", "skipped"):
         yield Point("ragledger.searches", getattr(one, status), {**said, _STATUS: status})
     yield Point("ragledger.searches.degraded", one.degraded, said)
-    yield Point("ragledger.searches.vector", one.vector_available, {**said, _VECTOR_AVAILABLE: True})
-    yield Point("ragledger.searches.vector", one.vector_unavailable, {**said, _VECTOR_AVAILABLE: False})
     yield Point("ragledger.searches.told", one.told, said)
     if one.project is not None:  # the epochs of several applications are not the same ones
         yield Point("ragledger.epochs", one.epochs, said)
@@ -110,8 +112,14 @@ def _of_votes(one: Voted) -> Iterator[Point]:
 
 def _of_records(one: Written) -> Iterator[Point]:
     said = _whose(one.project, None)
-    for fate in ("written", "refused", "rejected"):
-        yield Point("ragledger.table.records", getattr(one, fate), {**said, _FATE: fate})
+    fates = {
+        "written": one.written,
+        "refused": one.refused,
+        "rejected": one.rejected,
+        "expired_vote": one.expired,
+    }
+    for fate, records in fates.items():
+        yield Point("ragledger.table.records", records, {**said, _FATE: fate})
     yield Point("ragledger.table.pending", one.pending, said)
 
 
@@ -147,13 +155,14 @@ def _largest(sizes: Mapping[Any, int], most: int) -> set[Any]:
 
 
 def _spanned(searched: Iterable[Searched]) -> Iterator[Searched]:
-    """What was searched in the week and not in the hour was searched 0 times in the hour."""
-    both = list(searched)
-    recent = {(one.project, one.surface) for one in both if one.span == HOUR}
-    for one in both:
-        yield one
-        if (one.project, one.surface) not in recent:
-            yield Searched(span=HOUR, project=one.project, surface=one.surface)
+    """What was searched in the week and not in a shorter window was searched 0 times in that."""
+    every = list(searched)
+    yield from every
+    there = {(one.span, one.project, one.surface) for one in every}
+    for project, surface in {(one.project, one.surface) for one in every}:
+        for span in (RECENT, HOUR):
+            if (span, project, surface) not in there:
+                yield Searched(span=span, project=project, surface=surface)
 
 
 def _bounded(

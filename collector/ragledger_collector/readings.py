@@ -15,9 +15,9 @@ from ragledger.sql import named_queries
 
 from . import arrivals
 
-__all__ = ["HOUR", "WEEK", "Readings", "Searched", "Voted", "Written", "read"]
+__all__ = ["HOUR", "RECENT", "WEEK", "Readings", "Searched", "Voted", "Written", "read"]
 
-HOUR, WEEK = "1h", "7d"
+RECENT, HOUR, WEEK = "10m", "1h", "7d"
 """The windows, as they are called in `sql/readings.sql` and on every metric."""
 
 
@@ -63,6 +63,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     written: int = 0
     refused: int = 0
     rejected: int = 0
+    expired: int = 0  # votes that waited for a search or a hit that never came
     pending: int = 0
 
 
@@ -78,11 +79,13 @@ class Readings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(connection: Connection, now: datetime) -> Readings:
-    """The windows begin a full hour before the minute of `now`, and a full week before its day: one reads minutes, one days."""
+    """The windows begin ten minutes and an hour before the minute of `now`, and a week before its day: that one reads days."""
     queries = named_queries("readings", "ragledger_collector.sql")
     now = now.astimezone(timezone.utc)
+    minute = now.replace(second=0, microsecond=0)
     given = {
-        "hour": now.replace(second=0, microsecond=0) - timedelta(hours=1),
+        "recent": minute - timedelta(minutes=10),
+        "hour": minute - timedelta(hours=1),
         "week": now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=7),
     }
     with connection.transaction(), connection.cursor(row_factory=dict_row) as cursor:

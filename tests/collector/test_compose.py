@@ -6,11 +6,13 @@ There is no Docker engine here. The file was checked once against the schema of 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ import pytest
 import yaml
 from fix_pg import Database
 from psycopg.conninfo import make_conninfo
+
+import ragledger
+from ragledger_collector.outlets import Outlets
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "compose.yaml").read_text(encoding="utf-8")
@@ -149,6 +154,36 @@ def test_grafana_has_what_its_provisioning_asks_for() -> None:
             assert provider["options"]["path"] in mounted
 
 
+def test_the_collector_is_healthy_only_while_its_page_says_a_lag_that_is_not_long() -> None:
+    _, _, option, code = SERVICES["collector"]["healthcheck"]["test"]
+    now = [0.0]
+
+    def healthy(made: Outlets) -> bool:
+        assert made.scrape is not None
+        asked = code.replace(":9464/", f":{made.scrape.port}/")
+        assert asked != code
+        return subprocess.run([sys.executable, option, asked], check=False, timeout=60).returncode == 0
+
+    made = Outlets(prometheus="0", every_s=15.0, environment={}, tell=lambda _: None)
+    try:
+        made.board._clock = lambda: now[0]
+        assert not healthy(made)  # no database yet
+        made.board.work()
+        assert healthy(made)
+        now[0] = 601.0
+        made.failed()
+        assert not healthy(made)
+        made.board.passed(600.0)
+        assert healthy(made)
+    finally:
+        made.close()
+
+
+def test_an_application_is_told_a_login_that_owns_nothing() -> None:
+    page = (ROOT / "docs/compose.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"postgresql://(\w+)@localhost", page)) == {"app"}
+
+
 @pytest.mark.pg
 def test_logins_may_what_their_roles_may_and_passwords_change(database: Database) -> None:
     psql = _psql()
@@ -156,6 +191,7 @@ def test_logins_may_what_their_roles_may_and_passwords_change(database: Database
         environment = {
             "COLLECTOR_DB_PASSWORD": secret,
             "GRAFANA_DB_PASSWORD": f"{secret}!",
+            "APP_DB_PASSWORD": f"{secret}?",
             "PATH": os.environ["PATH"],
         }
         done = subprocess.run(
@@ -165,11 +201,12 @@ def test_logins_may_what_their_roles_may_and_passwords_change(database: Database
         assert (done.returncode, done.stderr) == (0, "")
         kept = dict(
             database.rows(
-                "SELECT rolname, rolpassword FROM pg_authid WHERE rolname IN ('collect', 'grafana')"
+                "SELECT rolname, rolpassword FROM pg_authid WHERE rolname IN ('collect', 'grafana', 'app')"
             )
         )
         assert is_password(secret, kept["collect"])
         assert is_password(f"{secret}!", kept["grafana"])
+        assert is_password(f"{secret}?", kept["app"])
     try:
         with psycopg.connect(make_conninfo(database.dsn, user="grafana", password=f"{secret}!")) as grafana:
             assert grafana.execute("SELECT count(*) FROM rollup_searches").fetchone() == (0,)
@@ -183,10 +220,22 @@ def test_logins_may_what_their_roles_may_and_passwords_change(database: Database
         with psycopg.connect(make_conninfo(database.dsn, user="collect", password=secret)) as collect:
             collect.execute("SET ROLE ragledger_collector")
             assert collect.execute("SELECT count(*) FROM ragledger.searches").fetchone() == (0,)
+        app = make_conninfo(database.dsn, user="app", password=f"{secret}?")
+        with contextlib.closing(ragledger.open(app, write="direct")) as ledger, ledger.search() as search:
+            search.candidates()
+        assert database.value("SELECT count(*) FROM searches") == 1
+        with psycopg.connect(app) as writer:
+            for statement in (
+                "DROP TABLE ragledger.searches",
+                "DELETE FROM ragledger.searches",
+                "CREATE ROLE x",
+            ):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege), writer.transaction():
+                    writer.execute(statement)
     finally:
         with psycopg.connect(database.dsn, autocommit=True) as owner:
-            owner.execute("DROP ROLE collect")
-            owner.execute("DROP ROLE grafana")
+            for name in ("collect", "grafana", "app"):
+                owner.execute(f"DROP ROLE {name}")
 
 
 def is_password(secret: str, kept: Any) -> bool:

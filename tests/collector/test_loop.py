@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,15 +17,18 @@ from collector_world import arrive, verified
 from fix_pg import Database
 from integration.shipping import RAGLEDGER, wait_until
 from measures.table_rows import START, TableRows, hit
+from psycopg.conninfo import make_conninfo
 
 from ragledger_collector import arrivals
 
 pytestmark = [pytest.mark.pg, pytest.mark.processes]
 
 
-def start(database: Database, *options: str) -> subprocess.Popen[str]:
-    command = [*RAGLEDGER, "collect", "--every", "0.1s", "--dsn", database.dsn, *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(database: Database, *options: str, dsn: str | None = None, **environ: str) -> subprocess.Popen[str]:
+    command = [*RAGLEDGER, "collect", "--every", "0.1s", "--dsn", dsn or database.dsn, *options]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ) | environ
+    )
 
 
 def searches(database: Database) -> int:
@@ -86,6 +92,65 @@ def test_it_is_ready_when_it_is_the_one_at_work_and_no_more_when_it_ends(
             assert systemd.recv(100) == b"STOPPING=1"
             assert process.wait(60) == 0
             assert not file.exists()
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("group", "setting", "said"),
+    [
+        ("ragledger_reader", None, "GRANT ragledger_collector TO it"),
+        ("ragledger_collector", "default_transaction_read_only = on", "ReadOnlySqlTransaction"),
+    ],
+)
+def test_one_that_can_do_nothing_is_not_ready_and_says_once_why(
+    make_login: Callable[..., str],
+    database: Database,
+    tmp_path: Path,
+    group: str,
+    setting: str | None,
+    said: str,
+) -> None:
+    login, file, address = make_login(member_of=(group,)), tmp_path / "ready", str(tmp_path / "notify")
+    dsn = make_conninfo(database.dsn, user=login)
+    rows = TableRows()
+    rows.search(hit(), started_at=START)
+    with database.connect() as connection:
+        arrive(connection, rows)
+        if setting is not None:
+            connection.execute(f"ALTER ROLE {login} SET {setting}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(address)
+        process = start(database, "--ready-file", str(file), dsn=dsn, NOTIFY_SOCKET=address)
+        try:
+            assert process.stderr is not None
+            assert said in process.stderr.readline()
+            time.sleep(1)  # several passes
+            assert not file.exists()
+            process.send_signal(signal.SIGTERM)
+            assert (process.wait(60), process.stderr.read()) == (0, "")
+            assert systemd.recv(100) == b"STOPPING=1"
+        finally:
+            process.kill()
+            process.communicate()
+    once = subprocess.run(
+        [*RAGLEDGER, "collect", "--once", "--dsn", dsn], capture_output=True, text=True, check=False
+    )
+    assert (once.returncode, once.stdout) == (2, "")
+    assert said in once.stderr
+
+
+def test_it_is_ready_no_more_while_passes_fail(database: Database, tmp_path: Path) -> None:
+    file = tmp_path / "ready"
+    with database.connect() as connection:
+        process = start(database, "--ready-file", str(file))
+        try:
+            wait_until(file.exists)
+            connection.execute("REVOKE SELECT ON writers FROM ragledger_collector")
+            wait_until(lambda: not file.exists())
+            connection.execute("GRANT SELECT ON writers TO ragledger_collector")
+            wait_until(file.exists)
         finally:
             process.kill()
             process.communicate()

@@ -90,7 +90,7 @@ def test_a_pass_is_pushed(counted: Database, otlp: Receiver, protocol: str) -> N
     assert numbers(otlp, "ragledger.precision")["1", "7d", "default", "human", "study"] == 1.0
     assert "ragledger.precision.low" not in by_name  # one search has no interval
     assert numbers(otlp, "ragledger.table.records") == {
-        ("p", "written"): 3, ("p", "refused"): 0, ("p", "rejected"): 0
+        ("p", "written"): 3, ("p", "refused"): 0, ("p", "rejected"): 0, ("expired_vote", "p"): 0
     }  # fmt: skip
     assert by_name["ragledger.table.records"].sum.is_monotonic
     assert by_name["ragledger.searches"].unit == "{search}"
@@ -172,7 +172,7 @@ def test_an_endpoint_that_is_away_is_said_once_and_counted_and_found_again(
 @pytest.mark.pg
 def test_p8_when_a_pass_fails_only_the_lag_is_left(counted: Database) -> None:
     with (
-        outlets(prometheus="0") as (made, _),
+        outlets(prometheus="0", every_s=15.0) as (made, _),
         counted.connect(role="ragledger_collector") as connection,
     ):
         assert page(made) == {}
@@ -181,8 +181,10 @@ def test_p8_when_a_pass_fails_only_the_lag_is_left(counted: Database) -> None:
         assert before["ragledger_searches", "1h", "default", "ok", "study"] == 2
         made.failed()
         assert {name for name, *_ in page(made)} == {
-            *("ragledger_collector_lag_seconds", "ragledger_collector_failed_exports_total")
+            *("ragledger_collector_lag_seconds", "ragledger_collector_failed_exports_total"),
+            "ragledger_collector_interval_seconds",
         }
+        assert page(made)["ragledger_collector_interval_seconds",] == 15
         pass_over(made, connection)
         assert page(made).keys() == before.keys()
         made.rest()

@@ -48,6 +48,7 @@ def test_searches_are_of_the_last_hour_and_of_the_last_week(database: Database) 
         rows.search(
             started_at=START, status="error", degraded=True, degraded_reason="retry", vector_available=False
         )
+        rows.search(started_at=NOW - timedelta(minutes=10), status="error", vector_available=False)
         rows.search(started_at=START, status="skipped", skip_reason="no_goal", vector_available=None)
         rows.search(hit(), started_at=START - timedelta(days=7, hours=9))
         rows.search(hit(), started_at=START - timedelta(days=7, hours=9, minutes=1))
@@ -55,14 +56,15 @@ def test_searches_are_of_the_last_hour_and_of_the_last_week(database: Database) 
     collect(database)
     found = told(database)
     assert {name: value for name, value in found.items() if name.startswith(("searches", "epochs", "degraded"))} == {
-        "searches study 1h ok": 3, "searches study 1h error": 1, "searches study 1h cancelled": 0,
+        "searches study 1h ok": 3, "searches study 1h error": 2, "searches study 1h cancelled": 0,
         "searches study 1h skipped": 1, "searches.degraded study 1h": 1, "searches.told study 1h": 3,
-        "searches.vector study 1h True": 2, "searches.vector study 1h False": 1, "epochs study 1h": 2,
-        "degraded_share study 1h": 1 / 4,
-        "searches study 7d ok": 4, "searches study 7d error": 1, "searches study 7d cancelled": 0,
+        "searches.vector study 1h True": 2, "searches.vector study 1h False": 2, "epochs study 1h": 2,
+        "degraded_share study 1h": 1 / 5,
+        "searches study 7d ok": 4, "searches study 7d error": 2, "searches study 7d cancelled": 0,
         "searches study 7d skipped": 1, "searches.degraded study 7d": 1, "searches.told study 7d": 4,
-        "searches.vector study 7d True": 3, "searches.vector study 7d False": 1, "epochs study 7d": 2,
-        "degraded_share study 7d": 1 / 5,
+        "searches.vector study 7d True": 3, "searches.vector study 7d False": 2, "epochs study 7d": 2,
+        "degraded_share study 7d": 1 / 6,
+        "searches.vector study 10m True": 0, "searches.vector study 10m False": 1,
     }  # fmt: skip
     assert found["hit_rate study 1h"] == 2 / 3
     # Wilson's interval for 2 of 3, by hand.
@@ -152,13 +154,15 @@ def test_records_by_their_fate_and_what_the_collector_has_not_looked_at(database
         connection.execute("""UPDATE writers SET refused = '{"cap": 4, "no_space": 1}'""")
         writer = connection.execute("SELECT writer_id FROM writers").fetchone()
         assert writer is not None
-        for number, reason in ((100, "too_large"), (101, "no_search"), (102, "no_text_table")):
+        reasons = ("too_large", "no_search", "no_text_table", "unknown_search", "hit_not_returned")
+        for number, reason in enumerate(reasons, 100):
             connection.execute(
                 "INSERT INTO rejected VALUES (%s, %s, 'search', %s)", [*writer, number, reason]
             )
     found = told(database)
     assert {name: value for name, value in found.items() if name.startswith(("table", "collector"))} == {
-        "table.records written": 3, "table.records refused": 5, "table.records rejected": 1, "table.pending": 0,
+        "table.records written": 3, "table.records refused": 5, "table.records rejected": 1,
+        "table.records expired_vote": 2, "table.pending": 0,
         "collector.backlog": 3, "collector.waiting.minutes": 0, "collector.waiting.days": 0,
     }  # fmt: skip
     collect(database)
@@ -221,7 +225,7 @@ def test_the_largest_have_series_of_their_own_and_the_others_one_together() -> N
             )
             for n in range(1, 5)
         ],
-        written=[Written(project=str(n), written=n, rejected=1) for n in range(1, 5)],
+        written=[Written(project=str(n), written=n, rejected=1, expired=n) for n in range(1, 5)],
     )  # fmt: skip
     points = list(points_of(readings, largest=2))
     found = said(point for point in points if not point.name.startswith("ragledger.table."))
@@ -233,14 +237,15 @@ def test_the_largest_have_series_of_their_own_and_the_others_one_together() -> N
     assert found["judged_share True 7d human 1"] == 1 / 2
     assert "epochs True 7d" not in found
     overflow = [point for point in points if point.name == "ragledger.table.records"]
-    assert [(point.value, dict(point.attributes)) for point in overflow[-3:]] == [
+    assert [(point.value, dict(point.attributes)) for point in overflow[-4:]] == [
         (7, {"otel.metric.overflow": True, "ragledger.row.fate": "written"}),
         (0, {"otel.metric.overflow": True, "ragledger.row.fate": "refused"}),
         (2, {"otel.metric.overflow": True, "ragledger.row.fate": "rejected"}),
+        (7, {"otel.metric.overflow": True, "ragledger.row.fate": "expired_vote"}),
     ]
 
 
 def test_the_bound_stays_below_that_of_the_sdk() -> None:
     """An instrument of the SDK keeps 2,000 series at most; past that its own overflow would hide which they are."""
-    voters, cuts, statuses, windows = 4, 4, 4, 2
+    voters, cuts, statuses, windows = 4, 4, 4, 3
     assert (LARGEST + 1) * max(voters * cuts, statuses * windows) < 2000

@@ -55,6 +55,25 @@ def columns(database: Database, table: str) -> list[tuple[str, str]]:
     )
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_p11_what_nobody_counted_is_not_proven(database: Database, options: tuple[str, ...]) -> None:
+    def run() -> Any:
+        return CliRunner().invoke(app, ["verify", "--dsn", database.dsn, *options])
+
+    assert run().exit_code == 0  # nothing is there
+    rows = TableRows()
+    rows.search(hit(), started_at=START)
+    with database.connect() as connection:
+        arrive(connection, rows)
+    found = run()
+    assert found.exit_code == 2
+    if not options:
+        assert found.stdout == "1 minute(s) wait for `ragledger collect` and were left out\n"
+        assert found.stderr == "nothing was compared: run `ragledger collect --once` first\n"
+    collect(database)
+    assert run().exit_code == 0
+
+
 @pytest.mark.parametrize("table", [*ROLLUPS, "rollup_series"])
 def test_p11_one_wrong_cell_in_any_column_is_named(filled: Database, table: str) -> None:
     keys = {name for (name,) in filled.rows(

@@ -1,5 +1,5 @@
--- What is told to OpenTelemetry and Prometheus after a pass: the rollups of the last hour and of the last week, and what the
--- table knows of records. Read project by project, so that every read is a range of the primary key.
+-- What is told to OpenTelemetry and Prometheus after a pass: the rollups of the last ten minutes, hour and week, and what
+-- the table knows of records. Read project by project, so that every read is a range of the primary key.
 
 -- name: searches
 SELECT of.span, k.project, k.surface,
@@ -9,7 +9,9 @@ SELECT of.span, k.project, k.surface,
     sum(r.ok - r.untold)::int8 AS told, sum(r.found)::int8 AS found,
     count(DISTINCT k.epoch) AS epochs
 FROM (SELECT DISTINCT project FROM rollup_series) AS p
-CROSS JOIN (VALUES ('1h', 'minute', %(hour)s::timestamptz), ('7d', 'day', %(week)s::timestamptz)) AS of(span, grain, first)
+CROSS JOIN (VALUES
+    ('10m', 'minute', %(recent)s::timestamptz), ('1h', 'minute', %(hour)s::timestamptz), ('7d', 'day', %(week)s::timestamptz)
+) AS of(span, grain, first)
 CROSS JOIN LATERAL (
     SELECT * FROM rollup_searches WHERE grain = of.grain AND project = p.project AND bucket >= of.first OFFSET 0
 ) AS r
@@ -39,16 +41,21 @@ JOIN rollup_series k USING (series_id)
 GROUP BY k.project, k.surface, r.position
 
 -- name: records
--- Rejected texts that had no table or no search are no defect, and not counted here; doctor says them.
+-- Rejected texts that had no table or no search are no defect, and not counted here; doctor says them. Votes that name what
+-- never came are the caller's, and have a fate of their own.
 SELECT w.project,
     coalesce(sum((SELECT sum(upper(r) - lower(r)) FROM unnest(w.landed) AS r)), 0)::int8 AS written,
     coalesce(sum((SELECT sum(value::int8) FROM jsonb_each_text(w.refused))), 0)::int8 AS refused,
-    coalesce(sum((
-        SELECT count(*) FROM rejected j
-        WHERE j.writer_id = w.writer_id AND j.reason NOT IN ('no_text_table', 'no_text_right', 'no_search')
-    )), 0)::int8 AS rejected,
+    coalesce(sum(j.rejected), 0)::int8 AS rejected, coalesce(sum(j.expired), 0)::int8 AS expired,
     coalesce(sum((SELECT count(*) FROM pending_feedback v WHERE v.writer_id = w.writer_id)), 0)::int8 AS pending
 FROM writers w
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE reason IN ('unknown_search', 'hit_not_returned')) AS expired,
+        count(*) FILTER (WHERE reason NOT IN (
+            'unknown_search', 'hit_not_returned', 'no_text_table', 'no_text_right', 'no_search'
+        )) AS rejected
+    FROM rejected WHERE writer_id = w.writer_id
+) AS j
 GROUP BY w.project
 ORDER BY min(w.started_at), w.project
 

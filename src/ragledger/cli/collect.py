@@ -6,11 +6,14 @@ import math
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
+from psycopg.errors import InsufficientPrivilege
 
 from ragledger.errors import CollectorBusy, ConfigError, DatabaseUnavailable, RagledgerError
 from ragledger.postgres.connection import translated
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from ragledger.wiring import Target
     from ragledger_collector.collector import Collector, Passed
 
-__all__ = ["collect_command", "collect_once"]
+__all__ = ["collect_command", "collect_once", "permitted"]
 
 _DOCUMENTS_EVERY_S = 600.0
 _LONGEST_S = 86_400.0
@@ -43,7 +46,9 @@ def collect_command(  # noqa: PLR0913  one parameter per option of the command l
     prometheus: PrometheusOption = None,
     ready_file: Annotated[
         Path | None,
-        typer.Option(help="With --every: made once this one is at work, removed at the end. For probes."),
+        typer.Option(
+            help="With --every: there after a pass, and gone while passes fail and at the end. For probes."
+        ),
     ] = None,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
@@ -58,7 +63,7 @@ def collect_command(  # noqa: PLR0913  one parameter per option of the command l
     every_s = seconds(every) if every is not None else None
     with (
         open_target(dsn, schema) as target,
-        outlets_of(otlp=otlp, endpoint=endpoint, prometheus=prometheus) as outlets,
+        outlets_of(otlp=otlp, endpoint=endpoint, prometheus=prometheus, every_s=every_s) as outlets,
     ):
         if every_s is None:
             _tell(collect_once(target, outlets), as_json=as_json)
@@ -85,6 +90,23 @@ def seconds(text: str) -> float:
     return found
 
 
+@contextmanager
+def permitted() -> Iterator[None]:
+    """As `translated`; of rights that are missing it says what gives them.
+
+    Raises:
+        DatabaseUnavailable: the connection was lost, or a statement was refused.
+    """
+    with translated():
+        try:
+            yield
+        except InsufficientPrivilege:
+            raise DatabaseUnavailable(
+                "this login lacks rights; as the owner: GRANT ragledger_collector TO it, and after an upgrade "
+                "`ragledger init --roles` before that"
+            ) from None
+
+
 def _connect(target: Target) -> Connection:
     return target.connect(role="ragledger_collector", statement_timeout_s=600.0)
 
@@ -104,7 +126,7 @@ def collect_once(target: Target, outlets: Outlets) -> Passed:
         CollectorBusy: another collector is at work.
     """
     with _connect(target) as connection:
-        with translated(), progress("collecting", "records, minutes and days") as step:
+        with permitted(), progress("collecting", "records, minutes and days") as step:
             collector = _collector(connection)
             outlets.work()
             began = time.monotonic()
@@ -120,16 +142,16 @@ def _follow(target: Target, every_s: float, outlets: Outlets, readiness: Readine
     documents, failed = Documents(every_s), ""
     while not done.is_set():
         try:
-            with _connect(target) as connection, translated():
+            with _connect(target) as connection, permitted():
                 collector = _collector(connection)
                 outlets.work()
-                readiness.reach()
-                if failed:
-                    typer.echo("ragledger collect: at work", err=True)
-                failed = ""
                 while not done.is_set():
                     began = time.monotonic()
                     passed = collector.run(documents=False, stopped=done.is_set)
+                    readiness.reach()
+                    if failed:
+                        typer.echo("ragledger collect: at work", err=True)
+                    failed = ""
                     if documents.due(began) and not done.is_set():
                         passed += _documents(collector, done)
                     if not done.is_set():
@@ -138,6 +160,7 @@ def _follow(target: Target, every_s: float, outlets: Outlets, readiness: Readine
                         _tell(passed, as_json=as_json)
                     done.wait(max(0.0, every_s - (time.monotonic() - began)))
         except RagledgerError as exc:
+            readiness.lose()
             outlets.rest() if isinstance(exc, CollectorBusy) else outlets.failed()
             if str(exc) != failed:
                 failed = str(exc)
@@ -166,7 +189,7 @@ def _documents(collector: Collector, done: threading.Event) -> Passed:
 
     counted: list[int] = []
     try:
-        with translated():
+        with permitted():
             collector.count_documents(step=counted.append, stopped=done.is_set)
     except DatabaseUnavailable as exc:
         typer.echo(f"ragledger collect: documents wait ({exc})", err=True)

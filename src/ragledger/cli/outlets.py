@@ -61,8 +61,10 @@ class _Nowhere:
 
 
 @contextmanager
-def outlets_of(*, otlp: bool, endpoint: str | None, prometheus: str | None) -> Iterator[Outlets]:
-    """Those of the options.
+def outlets_of(
+    *, otlp: bool, endpoint: str | None, prometheus: str | None, every_s: float | None = None
+) -> Iterator[Outlets]:
+    """Those of the options; with `every_s` they also tell how often passes begin.
 
     Raises:
         ConfigError: one cannot be had, or the extra is not installed.
@@ -77,6 +79,7 @@ def outlets_of(*, otlp: bool, endpoint: str | None, prometheus: str | None) -> I
             otlp=otlp or endpoint is not None,
             endpoint=endpoint,
             prometheus=prometheus,
+            every_s=every_s,
             environment=os.environ,
             tell=lambda line: typer.echo(f"ragledger collect: {line}", err=True),
         )

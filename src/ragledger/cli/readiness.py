@@ -12,7 +12,7 @@ __all__ = ["Readiness"]
 
 
 class Readiness:
-    """Says so once, and takes it back at the end."""
+    """Says so, and takes it back at the end. systemd hears of it once; the file comes and goes."""
 
     def __init__(self, program: str, file: Path | None) -> None:
         self._program = program
@@ -28,8 +28,12 @@ class Readiness:
         if not self._reached:
             self._reached = True
             self._notify("READY=1")
-            if self._file is not None:
-                self._file.touch()
+        if self._file is not None:
+            self._file.touch()
+
+    def lose(self) -> None:
+        """It is not ready now."""
+        self._remove()
 
     def __exit__(self, *_: object) -> None:
         self._notify("STOPPING=1")

@@ -8,8 +8,8 @@ import msgspec
 import typer
 
 from ragledger.balance import WriterBalance, balances
-from ragledger.postgres.connection import translated
 
+from .collect import permitted
 from .progress import progress
 from .session import DsnOption, JsonOption, SchemaOption, open_target
 
@@ -32,8 +32,10 @@ def verify_command(
 ) -> None:
     """Prove that the rollups are what the table says; with --writers, that no record was lost or doubled. Exit 1 when not.
 
-    Buckets that retention has sealed are listed and left out, and so is what waits for `ragledger collect`. Of writers:
-    offered = written + waiting + pending + rejected + refused + unfinished; removed is the part of written that
+    Buckets that retention has sealed are listed and left out, and so is what waits for `ragledger collect`; exit 2
+    when nothing else is there.
+
+    Of writers: offered = written + waiting + pending + rejected + refused + unfinished; removed is the part of written that
     retention or erasure took.
 
     Example: ragledger verify
@@ -41,7 +43,7 @@ def verify_command(
     with (
         open_target(dsn, schema) as target,
         target.connect(role="ragledger_collector", statement_timeout_s=600.0) as connection,
-        translated(),
+        permitted(),
     ):
         if writers:
             found = balances(connection, target.journal_dir)
@@ -54,12 +56,14 @@ def verify_command(
             failed = bool(rollups.differing)
     if as_json:
         typer.echo(msgspec.json.encode(found if writers else rollups).decode())
-    elif writers:
-        _show(found)
     else:
-        _show_rollups(rollups)
-    if failed:
-        raise typer.Exit(1)
+        _show(found) if writers else _show_rollups(rollups)
+    if failed or (not writers and _nothing_compared(rollups)):
+        raise typer.Exit(1 if failed else 2)
+
+
+def _nothing_compared(found: Verified) -> bool:
+    return not found.rows and bool(found.waiting or found.waiting_days)
 
 
 def _show_rollups(found: Verified) -> None:
@@ -79,6 +83,8 @@ def _show_rollups(found: Verified) -> None:
         typer.echo(f"and {left:,} more; --json has all", err=True)
     if found.differing:
         typer.echo(f"{len(found.differing):,} row(s) differ from the table", err=True)
+    elif _nothing_compared(found):
+        typer.echo("nothing was compared: run `ragledger collect --once` first", err=True)
     else:
         typer.echo(f"{found.rows:,} row(s) of the rollups are what the table says")
 
