@@ -330,49 +330,52 @@ def _part(column: str, value: str | None, ok: list[Row], hits: list[Row]) -> Row
 def _ranks(hits: list[Row]) -> Row:
     positions = [hit["position"] for hit in hits if hit["position"] is not None]
     last = max((position for position in positions if position <= TOP), default=0)
+    recorded = any(hit["opened_by"] for hit in hits)
     return {
         "top": TOP,
         "positions": [
-            _position(position, [hit for hit in hits if hit["position"] == position])
+            _position(position, [hit for hit in hits if hit["position"] == position], recorded)
             for position in range(1, last + 1)
         ],
-        "beyond": _position(None, [hit for hit in hits if (hit["position"] or 0) > TOP]),
+        "beyond": _position(None, [hit for hit in hits if (hit["position"] or 0) > TOP], recorded),
     }
 
 
-def _position(position: int | None, hits: list[Row]) -> Row:
+def _position(position: int | None, hits: list[Row], recorded: bool) -> Row:
     return {
         "position": position,
         "shown": len(hits),
-        "accessed": len([hit for hit in hits if hit["opened_by"]]),
-        "voters": {kind: _feedback(hits, kind) for kind in KINDS},
+        "accessed": len([hit for hit in hits if hit["opened_by"]]) if recorded else None,
+        "voters": {kind: _feedback(hits, kind, recorded) for kind in KINDS},
     }
 
 
-def _feedback(hits: list[Row], kind: str) -> Row:
+def _feedback(hits: list[Row], kind: str, recorded: bool) -> Row:
     judged = [hit for hit in hits if hit["votes"][kind]]
     return {
-        "accessed": len([hit for hit in hits if kind in hit["opened_by"]]),
+        "accessed": len([hit for hit in hits if kind in hit["opened_by"]]) if recorded else None,
         "judged": len(judged),
         "useful": float(_useful(judged, kind)),
     }
 
 
 def _funnel(hits: list[Row]) -> Row:
+    opened = len([hit for hit in hits if hit["opened_by"]])
+    recorded = opened > 0
+
     def reached(kind: str) -> Row:
-        found = _feedback(hits, kind)
+        found = _feedback(hits, kind, recorded)
         return {
             **found,
-            "accessed_rate": _ratio(found["accessed"], len(hits)),
+            "accessed_rate": _ratio(found["accessed"], len(hits)) if recorded else None,
             "judged_rate": _ratio(found["judged"], len(hits)),
             "useful_rate": found["useful"] / found["judged"] if found["judged"] else None,
         }
 
-    opened = len([hit for hit in hits if hit["opened_by"]])
     return {
         "retrieved": len(hits),
-        "accessed": opened,
-        "accessed_rate": _ratio(opened, len(hits)),
+        "accessed": opened if recorded else None,
+        "accessed_rate": _ratio(opened, len(hits)) if recorded else None,
         "voters": {kind: reached(kind) for kind in KINDS},
     }
 

@@ -134,12 +134,8 @@ def _at(hits: Hits, kind: str, k: int, ok: int) -> Row:
     judged = [hit for hit in shown if hit["votes"][kind]]
     useful = sum(usefulness(hit, kind) for hit in judged)
     searches = [(sum(usefulness(h, kind) for h in one), len(one)) for one in _by_search(judged)]
-    interval, by = clustered(searches), "search"
     actors = _by_actor(judged, kind)
-    if interval and 2 <= len(actors) < 20:
-        other = clustered(actors)
-        if other is not None and other[1] - other[0] > interval[1] - interval[0] + 1e-12:
-            interval, by = other, "actor"
+    interval, by = _wider(searches, actors)
     return {
         "precision": useful / len(judged) if judged else None,
         "interval": span(interval),
@@ -158,9 +154,33 @@ def _at(hits: Hits, kind: str, k: int, ok: int) -> Row:
     }
 
 
+def _wider(
+    searches: list[tuple[float, float]], actors: list[tuple[float, float]]
+) -> tuple[tuple[float, float] | None, str]:
+    interval = clustered(searches)
+    if interval and 2 <= len(actors) < 20:
+        other = clustered(actors)
+        if other is not None and other[1] - other[0] > interval[1] - interval[0] + 1e-12:
+            return other, "actor"
+    return interval, "search"
+
+
+def mean_interval(values: list[float]) -> tuple[float, float] | None:
+    """Of a mean of values from 0 to 1."""
+    count = len(values)
+    if count < 2:
+        return None
+    p = mean(values)
+    rounded = [round(value, 9) for value in values]
+    differ = count - max(rounded.count(value) for value in rounded)
+    weight = differ / (differ + 1 / 3)
+    effect = weight * stdev(values) ** 2 / (p * (1 - p)) + 1 - weight if differ else 1.0
+    return wilson(p, count / effect, t.ppf(0.975, count - 1))
+
+
 def _mean(values: list[float | None], of: int) -> Row:
     known = [value for value in values if value is not None]
-    interval = clustered([(value, 1) for value in known])
+    interval = mean_interval(known)
     return {
         "mean": mean(known) if known else None,
         "interval": span(interval),
@@ -231,7 +251,7 @@ def _figures(hits: Hits, kind: str) -> Row:
         "top": [hit for hit in hits if hit["position"] is not None and hit["position"] <= 3],
         "below": [hit for hit in hits if hit["position"] is not None and hit["position"] > 3],
     }
-    found: Row = {}
+    found: Row = {"actors": len(_by_actor([hit for hit in hits if hit["votes"][kind]], kind))}
     shares: dict[str, dict[Any, float]] = {}
     for name, group in groups.items():
         judged = [hit for hit in group if hit["votes"][kind]]
@@ -246,17 +266,15 @@ def _figures(hits: Hits, kind: str) -> Row:
             "useful": sum(u for u, _ in pairs),
             "searches": len(pairs),
             "share": sum(u for u, _ in pairs) / len(judged) if judged else None,
-            "interval": span(clustered(pairs)),
+            "interval": span(_wider(pairs, _by_actor(judged, kind) if name == "top" else [])[0]),
         }
     both = [one for one in shares["top"] if one in shares["below"]]
     moved = [shares["below"][one] - shares["top"][one] for one in both]
-    half = t.ppf(0.975, len(moved) - 1) * stdev(moved) / math.sqrt(len(moved)) if len(moved) > 1 else None
+    within = mean_interval([(value + 1) / 2 for value in moved])
     found["difference"] = {
         "searches": len(both),
         "mean": mean(moved) if moved else None,
-        "interval": None
-        if half is None
-        else span((max(-1.0, mean(moved) - half), min(1.0, mean(moved) + half))),
+        "interval": span(within and (2 * within[0] - 1, 2 * within[1] - 1)),
         "top_share": mean(shares["top"][one] for one in both) if both else None,
     }
     return found

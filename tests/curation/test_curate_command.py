@@ -44,7 +44,7 @@ def test_the_report_says_why_in_plain_words(database: Database) -> None:
     for words in (
         "2 epochs together: e0 (15), e1 (16)",
         "never added up: human 6 by 1",
-        "| handbook<br>rot | retire | accessed but not useful: human: 3 of 3 votes by 1 actor not useful",
+        "| handbook<br>rot | retire | judged, not useful: human: 3 of 3 votes by 1 actor not useful",
         "| handbook<br>unseen | revise | never retrieved: 31 searches of its corpus since 2026-03-01, when the inventory first had it, and none considered it",
         "| handbook<br>guide | confirm | useful: human: 0 of 3 votes by 1 actor not useful",
         "accesses: none are recorded here",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 
-from ragledger.measures.diagnosis import TOP, Finding, Split, diagnose
+from ragledger.measures.diagnosis import TOP, ByActor, Finding, Split, diagnose
+from ragledger.measures.interval import Sums
 
 Chance = Callable[[int], float]
 
@@ -68,6 +70,43 @@ def test_an_order_at_random_says_little(seed: int) -> None:
 def test_a_certain_difference_that_is_too_small_to_matter_blames_no_weights(seed: int) -> None:
     found = world(lambda position: 0.45 if position <= TOP else 0.49, everywhere, 5000, seed)
     assert found.verdict == "order_says_little"
+
+
+@pytest.mark.parametrize("searches", [20, 30, 1000])
+def test_where_all_that_was_judged_is_useful_the_order_is_good(searches: int) -> None:
+    found = diagnose(3 * searches, 7 * searches, [Split(((1, 1), (5, 1)), searches)])
+    assert (found.verdict, found.top.share) == ("order_is_good", 1.0)
+    assert found.difference.interval is not None
+    assert found.difference.interval.low < 0 < found.difference.interval.high
+
+
+def test_equal_searches_do_not_make_a_range_without_width() -> None:
+    found = diagnose(60, 140, [Split(((1, Fraction(1, 2)), (5, Fraction(1, 2))), 20)])
+    assert found.verdict == "not_enough_votes"
+    assert found.difference.interval is not None
+    assert found.difference.interval.high - found.difference.interval.low > 0.2
+
+
+def test_few_voters_are_the_first_reason_and_widen_the_range_at_the_top() -> None:
+    splits = [Split(((1, 1), (2, 1), (5, 0)), 70), Split(((1, 0), (2, 1), (5, 0)), 30)]
+    by_search = diagnose(300, 700, splits)
+    of_three = Sums.of([(80.0, 80), (70.0, 70), (20.0, 50)])
+    by_actor = diagnose(300, 700, splits, ByActor(of_three, of_three))
+    alone = diagnose(300, 700, splits, ByActor(Sums.of([(170.0, 200)]), Sums.of([(170.0, 200)])))
+    assert (by_search.actors, by_actor.actors, alone.actors) == (0, 3, 1)
+    assert by_actor.because[0].startswith("only 3 voters")
+    assert alone.because[0].startswith("one voter's opinion")
+    assert by_actor.top.interval is not None
+    assert by_search.top.interval is not None
+    assert by_actor.top.interval.low < by_search.top.interval.low
+    assert alone.top.interval == by_search.top.interval
+
+
+def test_a_few_voters_who_differ_do_not_make_a_poor_index() -> None:
+    splits = [Split(((1, 0), (5, 0)), 85), Split(((1, 1), (5, 1)), 15)]
+    strict_and_mild = Sums.of([(0.0, 150), (30.0, 50)])
+    assert diagnose(300, 700, splits).verdict == "index_is_poor"
+    assert diagnose(300, 700, splits, ByActor(strict_and_mild, strict_and_mild)).verdict != "index_is_poor"
 
 
 @pytest.mark.parametrize("useful", [lambda _: 0.9, lambda _: 0.1, everywhere], ids=["good", "poor", "even"])

@@ -4,7 +4,7 @@ import io
 
 import msgspec
 import pytest
-from measures.some_facts import some_facts, some_measurement, voted
+from measures.some_facts import judged, some_facts, some_measurement, voted
 from rich.cells import cell_len
 
 from ragledger.cli.report_table import markdown, show
@@ -65,6 +65,47 @@ def test_a_hundred_and_ten_columns_are_enough(measurement: Measurement) -> None:
     for line in shown(measurement).splitlines():
         assert cell_len(line) <= 110
     assert "1111222233334444" in shown(measurement), "an epoch can be copied whole"
+
+
+BIG = (
+    "human",
+    "10",
+    "0.310 (0.24-0.39)\nby 5 voters, thin",
+    "6,076",
+    "13,244",
+    "1,113,244",
+    "12.5%",
+    "0.13-0.99",
+    "0.667 (0.05-0.99)\n6,076 of 13,244",
+)
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "200"])
+def test_no_number_breaks_in_the_middle_in_a_pipe(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    out = io.StringIO()
+    show((), [big_table()], file=out)
+    for word in " ".join(BIG).split():
+        assert word in out.getvalue().split()
+
+
+def test_a_narrow_terminal_breaks_between_numbers_and_never_inside_one() -> None:
+    out = io.StringIO()
+    show((), [big_table()], file=out, width=80)
+    for word in " ".join(BIG).split():
+        assert word in out.getvalue().split()
+
+
+def big_table() -> Table:
+    return Table(title="T", caption="why", columns=table(voted(), "Precision").columns, rows=(BIG,))
+
+
+def test_where_nobody_records_accesses_opened_is_not_measured() -> None:
+    silent = some_measurement(votes=judged("1111222233334444", 1, 2, 3))
+    assert table(silent, "Positions").rows[0][2] == NOT_MEASURED
+    assert {row[2] for row in table(silent, "Funnel").rows} == {NOT_MEASURED}
+    assert "whether any was opened is not recorded" in table(silent, "Funnel").means
+    assert table(voted(), "Positions").rows[0][2] == "4"
 
 
 def test_no_colour_codes_where_the_output_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,16 @@ def test_a_hit_that_was_not_delivered_is_in_the_funnel_and_in_no_cut() -> None:
     assert found.funnel.voters["human"].judged == found.precision.overall["human"].at[10].judged + 1
 
 
+def test_p8_accesses_that_nobody_records_are_null_and_not_zero() -> None:
+    silent = some_measurement(votes=judged("1111222233334444", 1, 2, 3))
+    assert (silent.funnel.accessed, silent.funnel.accessed_rate) == (None, None)
+    assert {reached.accessed for reached in silent.funnel.voters.values()} == {None}
+    assert {at.accessed for at in (*silent.ranks.positions, silent.ranks.beyond)} == {None}
+    assert {said.accessed for said in silent.ranks.beyond.voters.values()} == {None}
+    known = voted().funnel
+    assert (known.accessed, known.voters["human"].accessed, known.voters["agent"].accessed) == (4, 4, 0)
+
+
 def test_an_epoch_without_an_ok_search_is_listed_and_not_pooled() -> None:
     facts = some_facts().epochs[0]
     failed = msgspec.structs.replace(facts, epoch="9999", ok=0)
@@ -130,6 +140,18 @@ def test_with_few_voters_the_wider_interval_stands_and_says_so() -> None:
     assert actors.interval.low < searches.interval.low < searches.interval.high < actors.interval.high
     assert alone.interval == searches.interval
     assert alone.actors == 1
+
+
+def test_one_number_has_one_range_in_the_table_and_in_the_diagnosis() -> None:
+    votes = judged("1111222233334444", 1, 60, 100)
+    few = [
+        by_actors(3, 60, 100, k, what="epoch", epoch="1111222233334444", useful_sq=2000.0) for k in (3, None)
+    ]
+    found = some_measurement(votes=[*votes, *few])
+    at = found.precision.by_epoch["1111222233334444"].voters["human"].at[3]
+    assert at.clustered_by == "actor"
+    assert found.diagnosis[0].top.interval == at.interval
+    assert "only 3 voters" in found.diagnosis[0].because[0]
 
 
 @pytest.mark.parametrize(("hits", "thin"), [(29, True), (30, False)])

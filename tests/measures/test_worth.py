@@ -27,7 +27,7 @@ def world(value_of: Callable[[float, random.Random], float], searches: int = 600
 
 def test_the_chance_itself_is_calibrated() -> None:
     """In 19 of 20 worlds: all five ranges hold in 95 of 100."""
-    found = [world(lambda chance, _: chance, seed=seed) for seed in range(20)]
+    found = [world(lambda chance, _: chance, 1000, seed) for seed in range(20)]
     assert [one.verdict for one in found].count("calibrated") >= 17
     for one in found:
         assert one.brier is not None
@@ -40,6 +40,17 @@ def test_what_rises_with_it_ranks_and_is_no_probability(
     value_of: Callable[[float, random.Random], float],
 ) -> None:
     assert world(value_of).verdict == "ranks"
+
+
+@pytest.mark.parametrize(("too_high", "searches"), [(0.2, 60), (0.1, 100)])
+def test_values_that_are_too_high_are_not_called_calibrated_because_votes_are_few(
+    too_high: float, searches: int
+) -> None:
+    found = [
+        world(lambda chance, _: min(chance + too_high, 1.0), searches, seed).verdict for seed in range(40)
+    ]
+    assert "calibrated" not in found
+    assert "ranks_at_least" in found
 
 
 def test_noise_does_not_predict() -> None:

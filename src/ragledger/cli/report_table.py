@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -14,12 +15,17 @@ from ragledger.measures.tables import Table
 
 __all__ = ["markdown", "show"]
 
+_PIPED = 110
+"""Columns where nobody says how wide the output is: what the widest tables need."""
+
 
 def show(
     heading: Sequence[str], tables: Iterable[Table], file: IO[str] | None = None, width: int | None = None
 ) -> None:
     """Prints the tables; styled only where `file` (standard output) is a terminal."""
     console = Console(file=file, width=width, highlight=False)
+    if width is None and not console.is_terminal:
+        console.width = max(console.width, _PIPED)
     for line in heading:
         console.print(Text(_plain(line)))
     for table in tables:
@@ -27,7 +33,7 @@ def show(
         console.print(Text(_plain(table.title), style="bold"))
         if table.means:
             console.print(Text(_plain(table.means)))
-        console.print(_rich(table))
+        console.print(_rich(table), crop=False)
         console.print(Text(_plain(table.caption), style="dim"))
 
 
@@ -49,10 +55,16 @@ def _rich(table: Table) -> RichTable:
     shown = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, name in enumerate(table.columns):
         words = number < table.words
-        shown.add_column(Text(name), justify="left" if words else "right", overflow="fold")
+        whole = None if words else _longest_word([name, *(row[number] for row in table.rows)])
+        shown.add_column(Text(name), justify="left" if words else "right", overflow="fold", min_width=whole)
     for row in table.rows:
         shown.add_row(*(Text(_plain(cell)) for cell in row))
     return shown
+
+
+def _longest_word(cells: Sequence[str]) -> int:
+    """A number is never broken, only the line between two of them."""
+    return max((cell_len(word) for cell in cells for word in _plain(cell).split()), default=0)
 
 
 def _plain(text: str) -> str:

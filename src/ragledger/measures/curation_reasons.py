@@ -10,7 +10,7 @@ from .document_funnel import Funnel, Said
 __all__ = ["CLASSES", "reason"]
 
 CLASSES: dict[Class, str] = {
-    Class.not_useful: "accessed but not useful",
+    Class.not_useful: "judged, not useful",
     Class.disputed: "votes disagree",
     Class.never_accessed: "shown but never accessed",
     Class.never_admitted: "retrieved but never admitted",

@@ -4,7 +4,8 @@ The positions are two groups, the top (1 to `TOP`) and below. Four figures decid
 
     top, below    useful / judged of each group, with the interval of `interval.py`
     difference    the mean over searches that were judged in both groups of (share below - share at the top), with the
-                  t interval: the same question and the same eyes, so neither hard questions nor strict voters can make it
+                  interval of `macro.py` stretched from [0, 1] to [-1, 1]: the same question and the same eyes, so neither
+                  hard questions nor strict voters can make it
 
 and one position more: the one below whose share is surely the highest (Wilson's lower bound at z = 3, since the best of many
 is picked).
@@ -17,7 +18,12 @@ is picked).
     order_is_good       the lower bound of the top is at least `GOOD`, or the difference lies below 0
     not_enough_votes    everything else, with what is missing
 
-The first that holds is the verdict. A difference can be certain and too small to matter, so `EQUAL` comes before the others.
+The first that holds is the verdict. A difference can be certain and too small to matter, so `EQUAL` comes before the others;
+but where the lower bound of the top is at least 1 - `EQUAL`, no order can gain what matters, and the order is good.
+
+Fewer than `actors.FEW` voters: the interval of the top is the wider one of that over searches and that over voters, as in
+precision@3, and the index is poor only if both say so. The sums per voter of the other figures are not at hand, so their
+intervals are over searches alone, and the first reason says so.
 
 People judge what they look at (position bias; Joachims et al., SIGIR 2005), so counts of useful votes per position say
 little. A share of what was judged does not depend on how many looked, but those who vote far down may be those who found
@@ -27,18 +33,19 @@ something there. Where hits below are judged less than half as often as those at
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from .interval import CONFIDENCE, Sums, clustered, wilson
+from .actors import FEW, wider
+from .interval import Sums, clustered, wilson
+from .macro import mean
 from .precision import sums_of
 from .ranges import Range, range_of
-from .student import t_quantile
 
-__all__ = ["TOP", "Difference", "Finding", "Level", "Split", "Verdict", "diagnose"]
+__all__ = ["TOP", "ByActor", "Difference", "Finding", "Level", "Split", "Verdict", "diagnose"]
 
 TOP = 3
 """The positions that a reader surely sees."""
@@ -63,6 +70,13 @@ class Split(NamedTuple):
         return [(position, useful) for position, useful in self.hits if (position <= TOP) == top]
 
 
+class ByActor(NamedTuple):
+    """The sums of `interval.py` with actors for clusters: at the top, and anywhere."""
+
+    top: Sums | None = None
+    anywhere: Sums | None = None
+
+
 class Level(Struct, frozen=True, kw_only=True):
     """How useful a group of positions was. `judged` of `shown` hits were judged, in `searches`."""
 
@@ -84,9 +98,13 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """The verdict with all that it rests on. `position`: where the right chunk usually is when the top has none."""
+    """The verdict with all that it rests on, by so many `actors`.
+
+    `position`: where the right chunk usually is when the top has none.
+    """
 
     verdict: Verdict
+    actors: int
     top: Level
     below: Level
     difference: Difference
@@ -95,10 +113,13 @@ class Finding(Struct, frozen=True, kw_only=True):
     because: tuple[str, ...]
 
 
-def diagnose(shown_top: int, shown_below: int, searches: Sequence[Split]) -> Finding:
+def diagnose(
+    shown_top: int, shown_below: int, searches: Sequence[Split], by_actor: ByActor | None = None
+) -> Finding:
     """The verdict on the searches of one epoch by one kind of voters."""
     groups = [_group(searches, top=True), _group(searches, top=False)]
-    top, below = _level(shown_top, sums_of(groups[0])), _level(shown_below, sums_of(groups[1]))
+    by = by_actor or ByActor()
+    top, below = _level(shown_top, sums_of(groups[0]), by.top), _level(shown_below, sums_of(groups[1]))
     both = [(t, b) for t, b in zip(*groups, strict=True) if t[1] and b[1]]
     everything = sums_of(
         (sum(useful for _, useful in one.hits), len(one.hits), one.searches) for one in searches
@@ -106,14 +127,17 @@ def diagnose(shown_top: int, shown_below: int, searches: Sequence[Split]) -> Fin
     best = _best_position(searches, top)
     difference, position = _difference(both), best or _usual_position(searches)
     surely = max((low for _, low, _ in _positions(searches)), default=0.0)
-    poor = surely < POOR and below.judged >= LEAST_BELOW and _is_poor(everything)
+    poor = surely < POOR and below.judged >= LEAST_BELOW and _is_poor(everything, by.anywhere)
     figures = _Figures(top, below, difference, position, everything, best, poor)
     seldom = _seldom(top, below)
     verdict, because = _verdict(figures)
+    actors = by.anywhere.clusters if by.anywhere else 0
+    because = (*_few(actors), *because)
     if seldom and below.judged:
         because = (*because, _SELDOM.format(below.judged, below.shown, top.judged, top.shown))
     return Finding(
         verdict=verdict,
+        actors=actors,
         top=top,
         below=below,
         difference=difference,
@@ -159,6 +183,8 @@ def _verdict(figures: _Figures) -> tuple[Verdict, tuple[str, ...]]:
 def _from_figures(figures: _Figures) -> Verdict | None:
     top, difference = figures.top, figures.difference
     compared = difference.interval if difference.searches >= LEAST_BELOW else None
+    if top.interval and top.interval.low >= 1 - EQUAL:
+        return "order_is_good"
     if figures.best is not None:
         return "weights_are_wrong"
     if figures.poor:
@@ -186,13 +212,24 @@ def _missing(figures: _Figures) -> str:
     return "the intervals are too wide to tell the cases apart"
 
 
-def _is_poor(everything: Sums) -> bool:
-    found = clustered(everything)
-    return found is not None and found.high < POOR
+def _few(actors: int) -> tuple[str, ...]:
+    if actors == 1:
+        return ("one voter's opinion: nothing says how another would judge",)
+    if 1 < actors < FEW:
+        return (
+            f"only {actors} voters: the range at the top allows for that, the others are over searches alone",
+        )
+    return ()
 
 
-def _level(shown: int, sums: Sums) -> Level:
-    found = clustered(sums)
+def _is_poor(everything: Sums, by_actor: Sums | None) -> bool:
+    few = by_actor is not None and 1 < by_actor.clusters < FEW
+    found = [clustered(sums) for sums in (everything, by_actor if few else None) if sums is not None]
+    return all(one is not None and one.high < POOR for one in found)
+
+
+def _level(shown: int, sums: Sums, by_actor: Sums | None = None) -> Level:
+    found, _ = wider(sums, by_actor)
     return Level(
         shown=shown,
         judged=int(sums.judged),
@@ -246,21 +283,13 @@ def _difference(both: Sequence[tuple[_Counted, _Counted]]) -> Difference:
     count = sum(n for _, _, n in rows)
     if not count:
         return Difference(searches=0, mean=None, interval=None, top_share=None)
-    mean = math.fsum(value * n for value, _, n in rows) / count
+    _, _, interval = mean(((value + 1) / 2, n) for value, _, n in rows)
     return Difference(
         searches=count,
-        mean=mean,
-        interval=_t_interval([(value, n) for value, _, n in rows], mean, count),
+        mean=math.fsum(value * n for value, _, n in rows) / count,
+        interval=None if interval is None else Range(low=2 * interval.low - 1, high=2 * interval.high - 1),
         top_share=math.fsum(share * n for _, share, n in rows) / count,
     )
-
-
-def _t_interval(rows: Iterable[tuple[float, int]], mean: float, count: int) -> Range | None:
-    if count < 2:
-        return None
-    variance = math.fsum((value - mean) ** 2 * n for value, n in rows) / (count - 1)
-    half = t_quantile((1 + CONFIDENCE) / 2, count - 1) * math.sqrt(variance / count)
-    return Range(low=max(mean - half, -1.0), high=min(mean + half, 1.0))
 
 
 def _usual_position(searches: Sequence[Split]) -> int | None:

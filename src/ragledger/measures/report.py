@@ -25,7 +25,8 @@ not known is null, never 0 (promise P8). Every share stands beside the counts th
                 useful_rate}}
     agreement   [{first, second, hits, split, searches, equal, both_useful, first_only, second_only, share, interval,
                 kappa, kappa_interval}]    kinds of voters that judged the same hits (`kappa.py`)
-    diagnosis   [{epoch, voter, verdict, position, because[...], top, below, difference, seldom_below}]    (`diagnosis.py`)
+    diagnosis   [{epoch, voter, verdict, actors, position, because[...], top, below, difference, seldom_below}]
+                (`diagnosis.py`)
     assessments [{name, method, epoch, searches, null, voters{kind: {verdict, searches, useful, clusters, auc, interval,
                 brier, brier_of_the_mean, groups[{searches, value, share, interval}]}}}]    (`worth.py`)
                 interval and bounds are {low, high} at 95 %, or null; in ranks voters is {kind: {accessed, judged, useful}}
@@ -45,7 +46,8 @@ Meanings that are easy to get wrong:
 - *empty* has no admitted hit, *padded_only* has nothing but padding (`measures/rates.py`). Neither found anything:
   ok = untold + empty + padded_only + hit_rate.n, where *untold* are those whose result nobody could read: unknown is not
   empty, and they are in no rate.
-- `accessed` beside `shown` or `retrieved` is by anyone; inside `voters` it is by the actors of that kind.
+- `accessed` and `accessed_rate` are null where the window has no access at all: nobody records them. Otherwise
+  `accessed` beside `shown` or `retrieved` is by anyone; inside `voters` it is by the actors of that kind.
 - `epochs` are those of searches that ran: a skipped search ran under no weights. `across` counts those with an ok
   search.
 """

@@ -20,6 +20,7 @@ _VERDICTS = {
 }
 _WORTH = {
     "calibrated": "calibrated: the value is about the share of useful hits",
+    "ranks_at_least": "ranks; too few votes to say whether its values are probabilities",
     "ranks": "ranks, but its values are not probabilities",
     "does_not_predict": "does not predict the votes",
     "predicts_backwards": "is lower where votes are better",

@@ -204,7 +204,7 @@ def _positions(measurement: Measurement, voters: list[ActorKind]) -> list[Table]
                 (
                     f"beyond {found.top}" if at.position is None else str(at.position),
                     count(at.shown),
-                    count(said.accessed if voters else at.accessed),
+                    _opened(said.accessed if voters else at.accessed),
                     count(said.judged),
                     percent(said.judged / at.shown),
                     _useful(said),
@@ -242,7 +242,12 @@ def _funnel(measurement: Measurement, voters: list[ActorKind]) -> Table:
     return Table(
         title=f"Funnel{_pooled(measurement)}",
         means=(
-            f"{count(funnel.retrieved)} hits were returned, {count(funnel.accessed)} were opened, "
+            f"{count(funnel.retrieved)} hits were returned, "
+            + (
+                "whether any was opened is not recorded, "
+                if funnel.accessed is None
+                else f"{count(funnel.accessed)} were opened, "
+            )
             + ("and nobody judged any." if not judged else "and some were judged.")
         ),
         caption=(
@@ -254,8 +259,12 @@ def _funnel(measurement: Measurement, voters: list[ActorKind]) -> Table:
     )
 
 
-def _part(n: int, value: float | None) -> str:
-    return count(n) if value is None else f"{count(n)} ({value:.1%})"
+def _opened(accessed: int | None) -> str:
+    return NOT_MEASURED if accessed is None else count(accessed)
+
+
+def _part(n: int | None, value: float | None) -> str:
+    return _opened(n) if value is None else f"{_opened(n)} ({value:.1%})"
 
 
 def _useful(said: Feedback) -> str:

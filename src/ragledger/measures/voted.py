@@ -124,9 +124,9 @@ class Precision(Struct, frozen=True, kw_only=True):
 
 
 class Feedback(Struct, frozen=True, kw_only=True):
-    """Hits that actors of one kind opened, judged and found useful."""
+    """Hits that actors of one kind opened, judged and found useful; `accessed` is null where nobody's accesses are recorded."""
 
-    accessed: int
+    accessed: int | None
     judged: int
     useful: float
 
@@ -143,7 +143,7 @@ class Funnel(Struct, frozen=True, kw_only=True):
     """How far hits came. Each is a count of its own: a hit can be judged without having been opened."""
 
     retrieved: int
-    accessed: int
+    accessed: int | None
     accessed_rate: float | None
     voters: dict[ActorKind, Reached]
 
@@ -153,7 +153,7 @@ class Position(Struct, frozen=True, kw_only=True):
 
     position: int | None
     shown: int
-    accessed: int
+    accessed: int | None
     voters: dict[ActorKind, Feedback]
 
 

@@ -41,7 +41,9 @@ class Votes:
         self._shown = facts.shown
         self._opened = facts.opened
         self._actors = {
-            (_part_of(fact), fact.voter, fact.k): fact for fact in facts.votes if fact.what != "ballot"
+            (_part_of(fact), fact.voter, fact.k): _sums_of_actors(fact)
+            for fact in facts.votes
+            if fact.what != "ballot"
         }
         self._by_part: dict[PartKey, dict[ActorKind, list[Ballot]]] = defaultdict(
             lambda: {kind: [] for kind in KINDS}
@@ -53,11 +55,11 @@ class Votes:
     def voter(self, kind: ActorKind, ok: int) -> voted.Voter:
         """All that voters of one kind said."""
         said = self._by_part[EVERYTHING][kind]
-        everybody = self._actors.get((EVERYTHING, kind, None))
+        everybody = self._by_actor(EVERYTHING, kind, None)
         return voted.Voter(
             **_fields(self._voted(EVERYTHING, kind, ok)),
             votes=sum(vote.actors * one.searches for one in said for vote in one.votes),
-            actors=everybody.n if everybody else 0,
+            actors=everybody.clusters if everybody else 0,
             searches=sum(one.searches for one in said),
             not_delivered=sum((len(one.votes) - len(one.placed)) * one.searches for one in said),
         )
@@ -66,19 +68,22 @@ class Votes:
         """The same of one part, as the values of a `Part`."""
         return {"ok": ok, "voters": {kind: self._voted(part, kind, ok) for kind in KINDS}}
 
+    def _by_actor(self, part: PartKey, kind: ActorKind, k: int | None) -> Sums | None:
+        return self._actors.get((part, kind, k))
+
     def _voted(self, part: PartKey, kind: ActorKind, ok: int) -> voted.Voted:
         said = self._by_part[part][kind]
         shown = [fact for fact in self._shown if part == EVERYTHING or getattr(fact, part[0]) == part[1]]
         return voted.Voted(
-            at={k: self._at(k, said, _within(shown, k), self._actors.get((part, kind, k)), ok) for k in CUTS},
+            at={k: self._at(k, said, _within(shown, k), self._by_actor(part, kind, k), ok) for k in CUTS},
             ndcg=_mean(said, lambda ballot: ballot.ndcg),
             bpref=_mean(said, lambda ballot: ballot.bpref),
         )
 
-    def _at(self, k: int, said: Sequence[Ballot], shown: int, actors: VotesFact | None, ok: int) -> voted.At:
+    def _at(self, k: int, said: Sequence[Ballot], shown: int, by_actor: Sums | None, ok: int) -> voted.At:
         rows = _alike(said, k)
         sums = precision.sums_of(rows)
-        interval, clustered_by = wider(sums, _sums_of_actors(actors))
+        interval, clustered_by = wider(sums, by_actor)
         own = [(float(useful) / judged, searches) for useful, judged, searches in rows]
         judged = int(sums.judged)
         return voted.At(
@@ -91,7 +96,7 @@ class Votes:
             judged_share=precision.judged_share(judged, shown),
             bounds=range_of(precision.bounds(sums, shown)),
             searches=sums.clusters,
-            actors=actors.n if actors else 0,
+            actors=by_actor.clusters if by_actor else 0,
             thin=judged < _THIN_HITS or sums.clusters < _THIN_SEARCHES,
             macro=_as_mean(mean(own), ok),
         )
@@ -117,7 +122,9 @@ class Votes:
             beyond=at(ranks.TOP, None),
         )
 
-    def _opened_by(self, kind: ActorKind | None) -> list[int]:
+    def _opened_by(self, kind: ActorKind | None) -> Sequence[int | None]:
+        if not self._opened:
+            return [None] * (ranks.TOP + 1)
         return ranks.spread(((fact.position, fact.hits) for fact in self._opened if fact.voter == kind), 0)
 
     def _feedback_by_position(self, kind: ActorKind) -> list[voted.Feedback]:
@@ -136,24 +143,28 @@ class Votes:
     def funnel(self) -> voted.Funnel:
         """How far hits came."""
         retrieved = sum(fact.hits for fact in self._shown)
-        accessed = sum(fact.hits for fact in self._opened if fact.voter is None)
+        accessed = self._accessed(None)
         return voted.Funnel(
             retrieved=retrieved,
             accessed=accessed,
-            accessed_rate=rate(accessed, retrieved),
+            accessed_rate=None if accessed is None else rate(accessed, retrieved),
             voters={kind: self._reached(kind, retrieved) for kind in KINDS},
         )
 
+    def _accessed(self, kind: ActorKind | None) -> int | None:
+        """Not known where nobody's accesses are recorded: then none is no observation."""
+        return sum(fact.hits for fact in self._opened if fact.voter == kind) if self._opened else None
+
     def _reached(self, kind: ActorKind, retrieved: int) -> voted.Reached:
         said = self._by_part[EVERYTHING][kind]
-        accessed = sum(fact.hits for fact in self._opened if fact.voter == kind)
+        accessed = self._accessed(kind)
         judged = sum(len(one.votes) * one.searches for one in said)
         useful = float(precision.total(usefulness(vote) * one.searches for one in said for vote in one.votes))
         return voted.Reached(
             accessed=accessed,
             judged=judged,
             useful=useful,
-            accessed_rate=rate(accessed, retrieved),
+            accessed_rate=None if accessed is None else rate(accessed, retrieved),
             judged_rate=rate(judged, retrieved),
             useful_rate=useful / judged if judged else None,
         )
@@ -176,7 +187,10 @@ class Votes:
             below = sum(fact.hits for fact in shown if fact.position is not None) - top
             for kind in KINDS:
                 if said := self._by_part["epoch", epoch][kind]:
-                    finding = diagnosis.diagnose(top, below, _splits(said))
+                    by_actor = diagnosis.ByActor(
+                        *(self._by_actor(("epoch", epoch), kind, k) for k in (diagnosis.TOP, None))
+                    )
+                    finding = diagnosis.diagnose(top, below, _splits(said), by_actor)
                     found.append(voted.Diagnosis(epoch=epoch, voter=kind, **_fields(finding)))
         return tuple(found)
 
@@ -223,9 +237,7 @@ def _parts_of(ballot: Ballot) -> tuple[PartKey, ...]:
     )
 
 
-def _sums_of_actors(fact: VotesFact | None) -> Sums | None:
-    if fact is None:
-        return None
+def _sums_of_actors(fact: VotesFact) -> Sums:
     return Sums(
         clusters=fact.n,
         useful=fact.useful or 0.0,

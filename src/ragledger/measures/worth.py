@@ -9,9 +9,11 @@ A search without a judged hit at positions 1 to 3 is no case. The verdict:
     not_enough_votes    fewer than 20 useful or 20 other searches, or an interval that holds 0.5 and is wider than 0.2
     does_not_predict    the interval of the AUC holds 0.5
     predicts_backwards  it lies below 0.5: the value is lower where votes are better
-    ranks               it lies above 0.5, and the values are no probabilities
-    calibrated          it lies above 0.5, and in each of five groups of searches with rising values the interval of the useful
-                        share holds the mean value
+    ranks               it lies above 0.5, and the values are no probabilities: outside of [0, 1], or in one of five groups of
+                        searches with rising values the interval of the useful share does not hold the mean value
+    ranks_at_least      it lies above 0.5, no group contradicts the values, and some interval reaches further than 0.1 from
+                        its share: too few votes to say whether the values are probabilities
+    calibrated          it lies above 0.5, no group contradicts the values, and every interval is that narrow
 
 Five intervals are looked at, so each has 99 %: then all five hold in at least 95 % of the cases where the value is right.
 """
@@ -35,8 +37,11 @@ __all__ = ["GROUPS", "LEAST", "Group", "Worth", "WorthVerdict", "worth"]
 LEAST = 20
 GROUPS = 5
 _HALF, _WIDE = 0.5, 0.2
+_NARROW = 0.1
 
-WorthVerdict = Literal["calibrated", "ranks", "does_not_predict", "predicts_backwards", "not_enough_votes"]
+WorthVerdict = Literal[
+    "calibrated", "ranks_at_least", "ranks", "does_not_predict", "predicts_backwards", "not_enough_votes"
+]
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -87,10 +92,21 @@ def _verdict(interval: Range | None, fewer: int, groups: Sequence[Group]) -> Wor
         return "not_enough_votes"
     low, high = interval.low, interval.high
     if low > _HALF:
-        return "calibrated" if groups and all(map(_holds, groups)) else "ranks"
+        return _of_its_values(groups)
     if high < _HALF:
         return "predicts_backwards"
     return "not_enough_votes" if high - low > _WIDE else "does_not_predict"
+
+
+def _of_its_values(groups: Sequence[Group]) -> WorthVerdict:
+    if not groups or not all(map(_holds, groups)):
+        return "ranks"
+    return "calibrated" if all(map(_is_narrow, groups)) else "ranks_at_least"
+
+
+def _is_narrow(group: Group) -> bool:
+    found = group.interval
+    return found is not None and max(group.share - found.low, found.high - group.share) <= _NARROW
 
 
 def _holds(group: Group) -> bool:
