@@ -5,7 +5,8 @@
 
 `same`: two epochs that are alike are told apart in at most 5 %, and the interval of the difference holds the true one in 93 to
 98 %, over all searches (on one surface, and on three that differ and shift) and paired by question. `change`: the same
-coverage where B is better. `power`: at the planned number of votes a change is found as often as the formula says, within 3
+coverage where B is better. `voters`: two epochs that are alike, whose voters differ in how strict they are, are called
+better or worse in at most 5 %. `power`: at the planned number of votes a change is found as often as the formula says, within 3
 points. Exit 1 when a cell is outside by more than chance explains (four standard errors). Speed: `benchmarks/compare_speed.py`.
 """
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from ragledger.measures.difference import Clusters, difference
+from ragledger.measures.difference import Actors, Clusters, difference
 from ragledger.measures.interval import Sums, clustered
 from ragledger.measures.paired import differences, paired, sign_flipped
 from ragledger.measures.permutation import permuted
@@ -39,6 +40,8 @@ POWER_WITHIN = 0.03
 STANDARD_ERRORS = 4.0
 SHUFFLES = 499
 SURFACES = np.array([-0.1, 0.0, 0.04])
+VOTERS = (5, 10, 20, 40)
+STRICTNESS = 0.1
 MIXES = ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
 
 Floats = NDArray[np.float64]
@@ -75,6 +78,23 @@ def by_question(
     if found is None or found.low is None or found.high is None or tested is None:
         return False, True
     return tested.p <= ALPHA, found.low <= true <= found.high
+
+
+def by_voters(rng: np.random.Generator, precision: float, voters: int, n: int) -> tuple[bool, bool]:
+    """Whether two epochs that are alike were told apart: by p alone, and by p and interval. Two votes a search, by one voter."""
+    actor = np.tile(rng.integers(0, voters, size=n), 2) + np.repeat([0, voters], n)
+    strict = rng.normal(0.0, STRICTNESS, size=2 * voters)
+    judged = np.full(2 * n, 2.0)
+    useful = rng.binomial(2, np.clip(precision + strict[actor], 0.0, 1.0)).astype(float)
+    of_b, surface = np.repeat([False, True], n), np.zeros(2 * n, dtype=np.int64)
+    actors = Actors(of_b=of_b, surface=surface, actor=actor, useful=useful, judged=judged)
+    clusters = Clusters(of_b=of_b, surface=surface, useful=useful, judged=judged, actors=actors)
+    found = difference(clusters)
+    tested = permuted(clusters, seed=int(rng.integers(2**31)), shuffles=SHUFFLES)
+    if found is None or found.low is None or found.high is None or tested is None:
+        return False, False
+    by_chance = tested.p <= ALPHA
+    return by_chance, by_chance and not found.low <= 0 <= found.high
 
 
 def power_at(
@@ -149,6 +169,20 @@ def same_or_changed(
     return wrong
 
 
+def voters_differ(rng: np.random.Generator, runs: int, console: Console) -> int:
+    """Prints how often voters who differ tell two epochs apart that are alike; returns how many cells are wrong."""
+    table = Table("precision", "searches a side", "voters a side", "p alone", "told apart")
+    wrong = 0
+    for precision, n, voters in itertools.product((0.3, 0.6), (50, 150), VOTERS):
+        found = [by_voters(rng, precision, voters, n) for _ in range(runs)]
+        by_chance, told = (float(np.mean(column)) for column in zip(*found, strict=True))
+        wrong += told > ALPHA + STANDARD_ERRORS * _error(ALPHA, runs)
+        table.add_row(str(precision), str(n), str(voters), f"{by_chance:.3f}", f"{told:.3f}")
+    console.print(f"voters whose precision differs by {STRICTNESS} (sd); {runs:,} comparisons per cell")
+    console.print(table)
+    return wrong
+
+
 def power(rng: np.random.Generator, runs: int, console: Console) -> int:
     """Prints the power at the planned number; returns how many cells are wrong."""
     table = Table("from", "to", "correlation", "votes a side", "planned", "found")
@@ -178,7 +212,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--seeds", type=int, default=200, help="simulated comparisons per cell")
     options.add_argument("--seed", type=int, default=None, help="default: from the commit")
-    options.add_argument("--only", choices=("same", "change", "power"), default=None)
+    options.add_argument("--only", choices=("same", "change", "voters", "power"), default=None)
     options.add_argument("--world", choices=tuple(WORLDS), default=None, help="one kind of epochs only")
     given = options.parse_args()
     seed = given.seed if given.seed is not None else seed_of_commit()
@@ -191,6 +225,8 @@ def main() -> int:
         wrong += same_or_changed(rng, names, given.seeds, 0.0, console)
     if given.only in (None, "change"):
         wrong += same_or_changed(rng, names, given.seeds, 0.05, console)
+    if given.only in (None, "voters"):
+        wrong += voters_differ(rng, given.seeds, console)
     if given.only in (None, "power"):
         wrong += power(rng, given.seeds, console)
     console.print(f"{wrong} cells wrong by more than chance")

@@ -49,7 +49,7 @@ def test_it_says_the_difference_its_interval_and_what_changed(database: Database
 
     assert result.exit_code == 0
     words = " ".join(result.output.split())
-    assert "B is better by 25.0 points (17.1 to 32.5) in the first 5, human votes, 80 searches" in words
+    assert "B is better by 25.0 points (16.8 to 32.7) in the first 5, human votes, 80 searches" in words
     assert "changed: lexical 0.4 → 0.6, vector 0.6 → 0.4" in words
     assert "A ended before B began" in words
     assert "significant" not in words
@@ -170,6 +170,20 @@ def test_it_fails_on_demand_where_b_is_worse(database: Database, sides: tuple[st
     assert result.exit_code == code
     assert ("B is worse by human votes" in result.output) == bool(code)
     assert run(database, *sides).exit_code == 0
+
+
+def test_a_total_collapse_is_worse(database: Database) -> None:
+    """Nothing varies: every question lost everything."""
+    rows = TableRows()
+    for name, useful in (("e1", [4] * 40), ("e2", [0] * 40)):
+        epoch(rows, name, useful, query_key=lambda number: number.to_bytes(16, "big"))
+    comparison = found(stored(rows, database))["voters"]["human"]
+
+    assert (comparison["headline"], comparison["verdict"]["word"]) == ("paired", "worse")
+    assert comparison["at"]["5"]["paired"]["value"] == -1.0
+    assert comparison["at"]["5"]["paired"]["high"] < -0.8
+    assert run(database, "--fail-if-worse").exit_code == 1
+    assert run(database, "e2", "e1", "--fail-if-worse").exit_code == 0
 
 
 def test_across_a_change_of_the_index_it_refuses_unless_forced(database: Database) -> None:

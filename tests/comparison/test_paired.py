@@ -83,12 +83,24 @@ def test_signs_that_are_drawn_tell_what_all_of_them_tell() -> None:
     assert sign_flipped(drawn, shuffles=100) == sign_flipped(-drawn, shuffles=100)
 
 
-def test_p8_no_question_is_no_difference_and_questions_that_agree_have_no_interval() -> None:
+def test_p8_no_question_is_no_difference_and_one_has_no_interval() -> None:
     assert paired(np.array([])) is None
     assert sign_flipped(np.array([])) is None
-    agreed = paired(np.full(40, 0.25))
+    alone = paired(np.array([0.25]))
+    assert alone is not None
+    assert (alone.value, alone.low, alone.high) == (0.25, None, None)
+
+
+@pytest.mark.parametrize("gain", [-1.0, -0.25, 0.0, 1.0])
+def test_where_every_question_changed_alike_the_interval_is_a_bound(gain: float) -> None:
+    """The share of questions that change so is at least Clopper and Pearson's; the others may do anything."""
+    surely = stats.binomtest(40, 40).proportion_ci(0.95, "exact").low
+    agreed = paired(np.full(40, gain))
+
     assert agreed is not None
-    assert (agreed.value, agreed.low, agreed.high) == (0.25, None, None)
+    low, high = surely * gain - (1 - surely), surely * gain + (1 - surely)
+    assert agreed.value == gain
+    assert (agreed.low, agreed.high) == pytest.approx((max(low, -1.0), min(high, 1.0)), abs=1e-12)
 
 
 @given(st.integers(0, 10**6))

@@ -27,17 +27,23 @@ from ragledger.measures.report import HitRate
 from ragledger.measures.verdict import About, points, verdict
 
 
-def side_at(judged: int = 400, searches: int = 200, shown: int = 1000) -> SideAt:
+def side_at(judged: int = 400, searches: int = 200, shown: int = 1000, actors: int = 40) -> SideAt:
     share = judged / shown
     return SideAt(
-        precision=0.5, useful=judged / 2, judged=judged, shown=shown, judged_share=share, searches=searches
+        precision=0.5,
+        useful=judged / 2,
+        judged=judged,
+        shown=shown,
+        judged_share=share,
+        searches=searches,
+        actors=actors,
     )
 
 
 def at(value: float, low: float | None, high: float | None, p: float | None = 0.01, **given: Any) -> AtK:
     unpaired = UnpairedDifference(
         value=value, low=low, high=high, crude=value, left_out=given.pop("left_out", 0), p=p, p_adjusted=p,
-        shuffles=10_000, exact=False,
+        shuffles=10_000, exact=False, clustered_by=None if low is None else "search",
     )  # fmt: skip
     return AtK(**{"a": side_at(), "b": side_at(), "unpaired": unpaired, "paired": None, **given})
 
@@ -55,7 +61,11 @@ def at(value: float, low: float | None, high: float | None, p: float | None = 0.
          "cannot tell: the interval (+0.1 to +6.0 points) lies above zero, but chance alone does as much in 6.1 % of shuffles "
          "in the first 5, human votes, 400 searches"),
         (at(0.0, None, None, 1.0), "cannot tell",
-         "cannot tell: all votes agree, so that nothing varies (in the first 5, human votes, 400 searches)"),
+         "cannot tell: too few searches on each surface for an interval in the first 5, human votes, 400 searches"),
+        (at(-0.3, -0.4, -0.2, a=side_at(actors=4), b=side_at(actors=1)), "cannot tell",
+         "cannot tell: only 4 voters on A (5 are needed) and only 1 voter on B (5 are needed); so far -30.0 points (-40.0 to -20.0)"),
+        (at(-0.3, -0.4, -0.2, a=side_at(actors=5), b=side_at(actors=5)), "worse",
+         "B is worse by 30.0 points (20.0 to 40.0) in the first 5, human votes, 400 searches"),
         (at(0.03, 0.001, 0.06, None, b=side_at(20, 12)), "too few",
          "too few to test: B has 12 searches with human votes in the first 5 and needs 18 more; so far +3.0 points (+0.1 to +6.0)"),
         (at(0.03, None, None, None, b=side_at(0, 0)), "not measured",
@@ -118,8 +128,8 @@ def extent(**given: Any) -> SideExtent:
 
 def facts(**given: Any) -> SideFacts:
     values: dict[str, Any] = {
-        "epochs": (), "mix": (MixFact("p", "study", "human", 500, 500, 0),), "latency": LatencyFact(0, None, None),
-        "answers": AnswersFact(0, 0), "shown": (), "clusters": (), "questions": (QuestionFact(b"q", 500),),
+        "epochs": (), "mix": (MixFact("p", "c", "study", "human", 500, 500, 0),), "latency": LatencyFact(0, None, None),
+        "answers": AnswersFact(0, 0), "shown": (), "clusters": (), "actors": (), "questions": (QuestionFact(b"q", 500),),
         "voters": (VoterFact("human", 800, 40, 200),),
     }  # fmt: skip
     return SideFacts(**values | given)
@@ -133,8 +143,8 @@ def rates(a: int, b: int, difference: float, low: float, high: float) -> RateDif
 ALIKE = rates(5, 5, 0.0, -0.02, 0.02)
 
 
-def compared(found: AtK, actors: int = 40) -> dict[Any, Compared]:
-    counts = VoterCounts(votes=800, actors=actors)
+def compared(found: AtK) -> dict[Any, Compared]:
+    counts = VoterCounts(votes=800, actors=40)
     said = Verdict(word="cannot tell", text="")
     return {"human": Compared(a=counts, b=counts, headline="unpaired", verdict=said, at={5: found})}
 
@@ -142,7 +152,7 @@ def compared(found: AtK, actors: int = 40) -> dict[Any, Compared]:
 def warned(
     b: SideFacts | None = None, of_b: SideExtent | None = None, degraded: RateDifference = ALIKE, **votes: Any
 ) -> dict[str, str]:
-    voters = compared(votes.get("at", at(0.1, 0.0, 0.2)), votes.get("actors", 40))
+    voters = compared(votes.get("at", at(0.1, 0.0, 0.2)))
     found = caveats((facts(), b or facts()), (extent(), of_b or extent()), voters, degraded, 5)
     return {caveat.code: caveat.text for caveat in found}
 
@@ -161,9 +171,13 @@ def test_two_sides_that_are_alike_raise_no_caveat() -> None:
          "only one side says its index version: whether it changed is unknown"),
         ({"of_b": extent(embedding_models=("n",))}, "index",
          "the difference is of index and weights together: embedding_model m → n"),
-        ({"b": facts(mix=(MixFact("p", "study", "human", 300, 300, 0), MixFact("p", None, "human", 200, 200, 0)))},
+        ({"b": facts(mix=(MixFact("p", "c", "study", "human", 300, 300, 0), MixFact("p", "c", None, "human", 200, 200, 0)))},
          "surface_mix", "the mix of surfaces differs by 40% (study: 100% → 60%)"),
-        ({"b": facts(mix=(MixFact("p", "study", "agent", 500, 500, 0),))}, "actor_mix",
+        ({"b": facts(mix=(MixFact("q", "c", "study", "human", 500, 500, 0),))}, "project_mix",
+         "the mix of projects differs by 100% (q: 0% → 100%)"),
+        ({"b": facts(mix=(MixFact("p", None, "study", "human", 500, 500, 0),))}, "corpus_mix",
+         "the mix of corpora differs by 100% (c: 100% → 0%)"),
+        ({"b": facts(mix=(MixFact("p", "c", "study", "agent", 500, 500, 0),))}, "actor_mix",
          "the mix of who asks differs by 100% (human: 100% → 0%)"),
         ({"b": facts(voters=(VoterFact("human", 400, 40, 90), VoterFact("judge", 400, 1, 90)))}, "voter_mix",
          "the mix of who votes differs by 50% (judge: 0% → 50%)"),
@@ -177,7 +191,10 @@ def test_two_sides_that_are_alike_raise_no_caveat() -> None:
          "human: the judged share differs (40.0% → 20.0%): who votes on what may have changed"),
         ({"at": at(0.1, 0.0, 0.2, left_out=7)}, "left_out",
          "human: 7 judged hits lie on surfaces that only one side has, and are in no difference"),
-        ({"actors": 2}, "few_actors", "human: 2 actor(s) gave all votes of B: it is their opinion"),
+        ({"at": at(0.1, 0.0, 0.2, b=side_at(actors=4))}, "few_actors",
+         "human: 4 actor(s) gave all votes of B: it is their opinion"),
+        ({"at": at(0.1, 0.0, 0.2, a=side_at(actors=19))}, "few_actors",
+         "human: 19 actor(s) gave all votes of A: with fewer than 20, how voters differ is much of the uncertainty"),
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )  # fmt: skip

@@ -12,7 +12,14 @@ AFTER = {"configured": {}, "effective": {"vector": 0.4, "lexical": 0.6}, "source
 
 
 def epoch(
-    rows: TableRows, name: str, useful: list[int], *, judged: int = 4, by: str = "human", **given: Any
+    rows: TableRows,
+    name: str,
+    useful: list[int],
+    *,
+    judged: int = 4,
+    by: str = "human",
+    voters: int = 21,
+    **given: Any,
 ) -> None:
     """One search per number: so many of its first `judged` hits are useful. Voters take turns."""
     first = len(rows.rows["searches"])
@@ -24,7 +31,9 @@ def epoch(
             **{key: value(number) if callable(value) else value for key, value in given.items()},
         )
         for rank in range(1, judged + 1):
-            rows.vote(search, rank, "relevant" if rank <= count else "not_relevant", by=f"{by}:{number % 5}")
+            rows.vote(
+                search, rank, "relevant" if rank <= count else "not_relevant", by=f"{by}:{number % voters}"
+            )
 
 
 def better_after() -> TableRows:

@@ -19,12 +19,14 @@ from ragledger.scoped import ScopeReader
 __all__ = ["Asked", "extent_of", "read_side", "resolved", "shared_searches"]
 
 _SHOWN = 8
+_WORDS = {"current": 0, "previous": 1}
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A side as it was asked for: all searches of `window`, or those of one epoch.
 
-    `epoch` is an id, the beginning of one, `current` (the epoch of the newest search) or `previous` (the one before).
+    `epoch` is an id, the beginning of one, `current` (the epoch of the newest search) or `previous` (the one
+    before in the same corpus). These two need a project to be named where several ran.
     """
 
     name: str
@@ -36,13 +38,13 @@ def resolved(connection: Connection, asked: Asked, useful_from: Outcome) -> Aske
     """The side with the whole id of its epoch.
 
     Raises:
-        NotComparable: no epoch, or more than one, is meant.
+        NotComparable: no epoch, or more than one, is meant; or several projects ran and none is named.
     """
     if asked.epoch is None:
         return asked
     reader = ScopeReader(connection, asked.window, useful_from)
-    known = [fact.epoch for fact in reader.all("compare", "running", facts.RunningFact)]
-    return msgspec.structs.replace(asked, epoch=_meant(asked.epoch, known))
+    running = reader.all("compare", "running", facts.RunningFact)
+    return msgspec.structs.replace(asked, epoch=_meant(asked.epoch, running))
 
 
 def read_side(connection: Connection, side: Asked, useful_from: Outcome) -> facts.SideFacts:
@@ -62,6 +64,7 @@ def read_side(connection: Connection, side: Asked, useful_from: Outcome) -> fact
         answers=reader.one("compare", "answers", facts.AnswersFact),
         shown=reader.all("compare", "shown", facts.PositionFact),
         clusters=reader.all("compare", "clusters", facts.ClusterFact),
+        actors=reader.all("compare", "actors", facts.ActorFact),
         questions=reader.all("compare", "questions", facts.QuestionFact),
         voters=reader.all("measure", "voters", VoterFact),
     )
@@ -98,14 +101,12 @@ def shared_searches(connection: Connection, a: Asked, b: Asked, useful_from: Out
     return reader.one("compare", "shared", facts.SharedFact).searches
 
 
-def _meant(text: str, known: Sequence[str]) -> str:
+def _meant(text: str, running: Sequence[facts.RunningFact]) -> str:
+    known = list(dict.fromkeys(fact.epoch for fact in running))
     if text in known:
         return text
-    words = {"current": 0, "previous": 1}
-    if text in words:
-        if len(known) <= words[text]:
-            raise NotComparable(f"there is no {text} epoch: {len(known)} ran in the window")
-        return known[words[text]]
+    if text in _WORDS:
+        return _by_word(text, running)
     found = [epoch for epoch in known if epoch.startswith(text)]
     if len(found) == 1:
         return found[0]
@@ -113,6 +114,20 @@ def _meant(text: str, known: Sequence[str]) -> str:
     if found:
         raise NotComparable(f"{text!r} is the beginning of {len(found)} epochs: {listed}")
     raise NotComparable(f"no epoch {text!r} ran in the window; the latest are: {listed}")
+
+
+def _by_word(word: str, running: Sequence[facts.RunningFact]) -> str:
+    projects = sorted({fact.project for fact in running})
+    if len(projects) > 1:
+        listed = ", ".join(projects[:_SHOWN])
+        raise NotComparable(
+            f"{word!r} of which project? {len(projects)} ran ({listed}): name one by --project"
+        )
+    here = [fact.epoch for fact in running if fact.corpus == running[0].corpus]
+    if len(here) <= _WORDS[word]:
+        where = f" of corpus {running[0].corpus!r}" if running else ""
+        raise NotComparable(f"there is no {word} epoch{where}: {len(here)} ran in the window")
+    return here[_WORDS[word]]
 
 
 def _latest(one: datetime | None, other: datetime | None) -> datetime | None:

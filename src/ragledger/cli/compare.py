@@ -28,8 +28,8 @@ from .compare_options import (
     ToOption,
     Voter,
     VoterOption,
+    refuse_ignored,
     side,
-    with_analysis,
 )
 from .progress import progress
 from .report_table import show
@@ -61,6 +61,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_command(  # noqa: PLR0913  one parameter per option of the command line
+    context: typer.Context,
     a: SideA = None,
     b: SideB = None,
     dsn: DsnOption = None,
@@ -90,27 +91,20 @@ def compare_command(  # noqa: PLR0913  one parameter per option of the command l
 
     Example: ragledger compare previous current --project shop; ragledger compare current --plan --effect 0.05
     """
-    with_analysis()
+    refuse_ignored(context, plan=plan)
     window = window_of(project=project, surface=surface, corpus=corpus, since=since, until=until)
     where = Where(dsn=dsn, schema=schema, useful_from=useful_from.value, as_json=as_json)
     if plan:
-        aim = {"share_from": share_from, "share_to": share_to, "effect": effect, "power": power}
-        return _plan(
-            where, _only(a, b, window), aim | {"alpha": alpha, "voter": voter.value, "k": k or DEFAULT_K}
-        )
+        change = {"share_from": share_from, "share_to": share_to, "effect": effect}
+        aim = change | {"power": power, "alpha": alpha, "voter": voter.value, "k": k or DEFAULT_K}
+        return _plan(where, _only(a, b, window), aim)
     sides = side(a or "previous", window), side(b or "current", window)
     return _compare(where, sides, {"k": k, "seed": seed, "force": force}, fail_if_worse=fail_if_worse)
 
 
 def is_worse(comparison: Comparison) -> list[str]:
-    """The voter kinds for which B is worse at k: tested, with the whole interval below zero."""
-    found = []
-    for kind, said in comparison.voters.items():
-        at = said.at[comparison.k]
-        spoken = at.paired if said.headline == "paired" else at.unpaired
-        if said.verdict.word != "too few" and spoken and spoken.high is not None and spoken.high < 0:
-            found.append(str(kind))
-    return found
+    """The voter kinds whose verdict is that B is worse."""
+    return [str(kind) for kind, said in comparison.voters.items() if said.verdict.word == "worse"]
 
 
 def _compare(where: Where, sides: tuple[Asked, Asked], how: dict[str, Any], *, fail_if_worse: bool) -> None:

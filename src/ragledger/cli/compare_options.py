@@ -35,8 +35,8 @@ __all__ = [
     "ToOption",
     "Voter",
     "VoterOption",
+    "refuse_ignored",
     "side",
-    "with_analysis",
 ]
 
 SideA = Annotated[
@@ -75,7 +75,7 @@ FailOption = Annotated[
     bool,
     typer.Option(
         "--fail-if-worse",
-        help="Exit code 1 when B is worse for a voter kind: its whole interval at k lies below zero.",
+        help="Exit code 1 when the verdict of a voter kind is that B is worse.",
     ),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Of the shuffles.")]
@@ -114,12 +114,32 @@ class Voter(str, Enum):
 VoterOption = Annotated[Voter, typer.Option("--voter", help="With --plan: whose votes.")]
 
 
+_PLANNING = {"share_from": "--from", "share_to": "--to"} | {
+    name: f"--{name}" for name in ("effect", "power", "alpha", "voter")
+}
+_COMPARING = {"seed": "--seed", "force": "--force", "fail_if_worse": "--fail-if-worse"}
+
+
+def refuse_ignored(context: typer.Context, *, plan: bool) -> None:
+    """Refuses an option that would change nothing.
+
+    Raises:
+        typer.BadParameter: one of planning without --plan, or one of comparing with it.
+    """
+    for name, option in (_COMPARING if plan else _PLANNING).items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name not in {"DEFAULT", "DEFAULT_MAP"}:
+            raise typer.BadParameter(f"{option} {'does nothing with' if plan else 'is for'} --plan")
+
+
 def side(text: str, window: Window) -> Asked:
     """The side that an argument names, within the filters of `window`; a window of its own replaces the bounds.
 
     Raises:
         typer.BadParameter: a bound that cannot be read, or a window that ends before it begins.
+        ConfigError: numpy is not installed.
     """
+    _with_analysis()
     from ragledger.analyses.sides import Asked
 
     since, dots, until = text.partition("..")
@@ -136,7 +156,7 @@ def side(text: str, window: Window) -> Asked:
     return Asked(name=text, window=own)
 
 
-def with_analysis() -> None:
+def _with_analysis() -> None:
     """Refuses clearly where the extra `analysis` is missing.
 
     Raises:

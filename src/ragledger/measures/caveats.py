@@ -11,17 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ragledger.model import ActorKind
 
+from .actors import FEW
 from .changes import apart
 from .comparison_facts import SideFacts
 from .comparison_report import Caveat, Compared, RateDifference, SideExtent
+from .verdict import ENOUGH_ACTORS
 
-__all__ = ["FEWEST_ACTORS", "MIX_APART", "caveats", "index_change"]
+__all__ = ["MIX_APART", "caveats", "index_change"]
 
 MIX_APART = 0.1
 """A mix is said to differ from here on: the part of B's searches that would have to be of another kind."""
-
-FEWEST_ACTORS = 3
-"""Below, a side's votes are the opinion of those few."""
 
 _RATES_APART = 0.02
 _JUDGED_APART = 1.25
@@ -94,6 +93,8 @@ def _calendar(extents: tuple[SideExtent, SideExtent]) -> Iterator[Caveat]:
 
 def _mixes(facts: tuple[SideFacts, SideFacts]) -> Iterator[Caveat]:
     for code, what, mixes in (
+        ("project_mix", "projects", [_mix(side, "project") for side in facts]),
+        ("corpus_mix", "corpora", [_mix(side, "corpus") for side in facts]),
         ("surface_mix", "surfaces", [_mix(side, "surface") for side in facts]),
         ("actor_mix", "who asks", [_mix(side, "actor_kind") for side in facts]),
         ("voter_mix", "who votes", [_voters(side) for side in facts]),
@@ -165,11 +166,16 @@ def _votes(kind: ActorKind, found: Compared, k: int) -> Iterator[Caveat]:
             code="judged_share",
             text=f"{kind}: the judged share differs ({text}): who votes on what may have changed",
         )
-    for side, counts, searches in (("A", found.a, at.a.searches), ("B", found.b, at.b.searches)):
-        if searches and counts.actors < FEWEST_ACTORS:
+    for name, side in (("A", at.a), ("B", at.b)):
+        if side.searches and side.actors < FEW:
+            meaning = (
+                "it is their opinion"
+                if side.actors < ENOUGH_ACTORS
+                else f"with fewer than {FEW}, how voters differ is much of the uncertainty"
+            )
             yield Caveat(
                 code="few_actors",
-                text=f"{kind}: {counts.actors} actor(s) gave all votes of {side}: it is their opinion",
+                text=f"{kind}: {side.actors} actor(s) gave all votes of {name}: {meaning}",
             )
     if at.unpaired is not None and at.unpaired.left_out:
         yield Caveat(

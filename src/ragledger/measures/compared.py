@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ragledger.model import ActorKind
 
-from .comparison_facts import ClusterFact, SideFacts
+from .actors import FEW
+from .comparison_facts import SaidFact, SideFacts
 from .comparison_report import AtK, Compared, PairedDifference, SideAt, UnpairedDifference, VoterCounts
-from .difference import Clusters, Difference, Side, difference, sides
+from .difference import Actors, Clusters, Difference, Side, difference, sides
 from .holm import holm
 from .paired import Paired, differences, paired, sign_flipped
 from .permutation import SHUFFLES, Tested, permuted
@@ -41,23 +42,15 @@ def voters(
     """Each voter kind that has votes on a side; never pooled."""
     found = {}
     for kind in KINDS:
-        rows = [
-            (of_b, fact) for of_b, side in enumerate((a, b)) for fact in side.clusters if fact.voter == kind
-        ]
-        if rows:
-            found[kind] = compared(kind, rows, (a, b), testing)
+        if any(fact.voter == kind for side in (a, b) for fact in side.clusters):
+            found[kind] = compared(kind, (a, b), testing)
         step(1)
     return found
 
 
-def compared(
-    kind: ActorKind,
-    rows: Sequence[tuple[int, ClusterFact]],
-    facts: tuple[SideFacts, SideFacts],
-    testing: Testing,
-) -> Compared:
-    """What voters of one kind make of it. `rows` are (0 or 1, search): A or B."""
-    columns = _Columns(rows)
+def compared(kind: ActorKind, facts: tuple[SideFacts, SideFacts], testing: Testing) -> Compared:
+    """What voters of one kind make of it."""
+    columns = _Columns(kind, facts)
     at = {k: _at(columns, k, facts, testing) for k in CUTS}
     unpaired = holm([one.unpaired.p if one.unpaired else None for one in at.values()])
     same = holm([one.paired.p if one.paired else None for one in at.values()])
@@ -69,7 +62,8 @@ def compared(
         )
         for (k, one), adjusted, of_pairs in zip(at.items(), unpaired, same, strict=True)
     }
-    headline = columns.headline(testing.k)
+    many = min(at[testing.k].a.actors, at[testing.k].b.actors) >= FEW
+    headline = columns.headline(testing.k) if many else "unpaired"
     counts = [next((v for v in side.voters if v.voter == kind), None) for side in facts]
     of_a, of_b = (
         VoterCounts(votes=count.votes if count else 0, actors=count.actors if count else 0)
@@ -80,31 +74,41 @@ def compared(
 
 
 class _Columns:
-    """Searches as columns: side, surface and question by number, U and J at each k."""
+    """Searches and actors as columns: side, surface, question and actor by number, U and J at each k."""
 
-    def __init__(self, rows: Sequence[tuple[int, ClusterFact]]) -> None:
-        self._of_b = np.array([of_b for of_b, _ in rows], dtype=np.bool_)
-        self._surface = _numbered(
-            [(fact.project, fact.surface or "", fact.surface is None) for _, fact in rows]
-        )
-        self._question = _numbered([fact.query_key for _, fact in rows])
-        self._said = {
-            k: np.array(
-                [(getattr(f, f"useful_{k}"), getattr(f, f"judged_{k}")) for _, f in rows], dtype=np.float64
-            )
-            for k in CUTS
-        }
+    def __init__(self, kind: ActorKind, facts: tuple[SideFacts, SideFacts]) -> None:
+        searches = [fact for side in facts for fact in side.clusters if fact.voter == kind]
+        actors = [fact for side in facts for fact in side.actors if fact.voter == kind]
+        surfaces = _numbered([_surface_of(fact) for fact in (*searches, *actors)])
+        self._surface, self._surface_of_actor = np.split(surfaces, [len(searches)])
+        self._of_b = _of_b(*(sum(fact.voter == kind for fact in side.clusters) for side in facts))
+        self._actor_of_b = _of_b(*(sum(fact.voter == kind for fact in side.actors) for side in facts))
+        self._question = _numbered([fact.query_key for fact in searches])
+        self._actor = _numbered([(fact.actor_id or "", fact.actor_id is None) for fact in actors])
+        self._said, self._said_by = _said(searches), _said(actors)
 
     def clusters(self, k: int) -> Clusters:
-        """The searches with a judged hit within k."""
-        said = self._said[k]
-        some = said[:, 1] > 0
+        """The searches with a judged hit within k, and who judged them."""
+        said, some = self._said[k], self._said[k][:, 1] > 0
         return Clusters(
             of_b=self._of_b[some],
             surface=self._surface[some],
             useful=said[some, 0],
             judged=said[some, 1],
+            actors=Actors(
+                of_b=self._actor_of_b,
+                surface=self._surface_of_actor,
+                actor=self._actor,
+                useful=self._said_by[k][:, 0],
+                judged=self._said_by[k][:, 1],
+            ),
         )
+
+    def actors(self, k: int) -> tuple[int, int]:
+        """How many judged something within k of A, and of B."""
+        some = self._said_by[k][:, 1] > 0
+        a, b = (len(np.unique(self._actor[some & mine])) for mine in (~self._actor_of_b, self._actor_of_b))
+        return a, b
 
     def gains(self, k: int) -> NDArray[np.float64]:
         """What each question gained that both sides have votes on."""
@@ -133,14 +137,14 @@ def _at(columns: _Columns, k: int, facts: tuple[SideFacts, SideFacts], testing: 
     enough = min(a.searches, b.searches) >= ENOUGH
     unpaired = difference(clusters)
     tested = permuted(clusters, seed=testing.seed, shuffles=testing.shuffles) if enough else None
-    gains = columns.gains(k)
+    gains, actors = columns.gains(k), columns.actors(k)
     same = paired(gains)
     flipped = (
         sign_flipped(gains, seed=testing.seed, shuffles=testing.shuffles) if len(gains) >= ENOUGH else None
     )
     return AtK(
-        a=_shown(a, facts[0], k),
-        b=_shown(b, facts[1], k),
+        a=_shown(a, actors[0], facts[0], k),
+        b=_shown(b, actors[1], facts[1], k),
         unpaired=_joined(UnpairedDifference, unpaired, tested),
         paired=_joined(PairedDifference, same, flipped),
     )
@@ -153,9 +157,27 @@ def _joined(kind: type[_Kind], found: Difference | Paired | None, tested: Tested
     return kind(**structs.asdict(found), **test, p_adjusted=None)
 
 
-def _shown(side: Side, facts: SideFacts, k: int) -> SideAt:
+def _shown(side: Side, actors: int, facts: SideFacts, k: int) -> SideAt:
     shown = sum(fact.hits for fact in facts.shown if fact.position <= k)
-    return SideAt(**structs.asdict(side), shown=shown, judged_share=judged_share(side.judged, shown))
+    share = judged_share(side.judged, shown)
+    return SideAt(**structs.asdict(side), shown=shown, judged_share=share, actors=actors)
+
+
+def _surface_of(fact: SaidFact) -> tuple[Any, ...]:
+    """Searches are compared within these; a null is one, too."""
+    return fact.project, fact.corpus or "", fact.corpus is None, fact.surface or "", fact.surface is None
+
+
+def _of_b(a: int, b: int) -> NDArray[np.bool_]:
+    return np.repeat([False, True], [a, b])
+
+
+def _said(facts: Sequence[SaidFact]) -> dict[int, NDArray[np.float64]]:
+    """(U, J) at each k."""
+    return {
+        k: np.array([(getattr(f, f"useful_{k}"), getattr(f, f"judged_{k}")) for f in facts], dtype=np.float64)
+        for k in CUTS
+    }
 
 
 def _numbered(names: Sequence[Any]) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from ragledger.model import ActorKind
 from .facts import EpochFact, VoterFact
 
 __all__ = [
+    "ActorFact",
     "AnswersFact",
     "ClusterFact",
     "LatencyFact",
@@ -19,15 +20,18 @@ __all__ = [
     "PositionFact",
     "QuestionFact",
     "RunningFact",
+    "SaidFact",
     "SharedFact",
     "SideFacts",
 ]
 
 
 class RunningFact(Struct, frozen=True, array_like=True):
-    """An epoch and when its newest search was."""
+    """An epoch in one corpus of a project, and when its newest search there was."""
 
     epoch: str
+    project: str
+    corpus: str | None
     last_seen: datetime
 
 
@@ -41,6 +45,7 @@ class MixFact(Struct, frozen=True, array_like=True):
     """Searches that ran on one surface, asked by one kind of actor."""
 
     project: str
+    corpus: str | None
     surface: str | None
     actor_kind: ActorKind
     ran: int
@@ -70,21 +75,33 @@ class PositionFact(Struct, frozen=True, array_like=True):
     hits: int
 
 
-class ClusterFact(Struct, frozen=True, array_like=True):
-    """What voters of one kind said of one search, within each k."""
+class SaidFact(Struct, frozen=True, array_like=True):
+    """What voters of one kind said on one surface of a corpus, within each k."""
 
     voter: ActorKind
     project: str
+    corpus: str | None
     surface: str | None
-    query_key: bytes | None
     useful_1: float
-    judged_1: int
+    judged_1: float
     useful_3: float
-    judged_3: int
+    judged_3: float
     useful_5: float
-    judged_5: int
+    judged_5: float
     useful_10: float
-    judged_10: int
+    judged_10: float
+
+
+class ClusterFact(SaidFact, frozen=True, array_like=True):
+    """Of one search."""
+
+    query_key: bytes | None
+
+
+class ActorFact(SaidFact, frozen=True, array_like=True):
+    """By one actor; a hit that several judged is divided among them. Those without an id are one."""
+
+    actor_id: str | None
 
 
 class QuestionFact(Struct, frozen=True, array_like=True):
@@ -103,6 +120,7 @@ class SideFacts(Struct, frozen=True, kw_only=True):
     answers: AnswersFact
     shown: Sequence[PositionFact]
     clusters: Sequence[ClusterFact]
+    actors: Sequence[ActorFact]
     questions: Sequence[QuestionFact]
     voters: Sequence[VoterFact]
 

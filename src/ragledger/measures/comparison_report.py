@@ -8,8 +8,8 @@ The JSON is stable as that of `ragledger measure` is: names are the fields below
     hit_rate, degraded    {a: {n, of, rate}, b, difference, low, high}
     latency     {a: {n, p50_ms, p95_ms}, b}    information: neither has an interval
     voters      {human, agent, judge, system: {a: {votes, actors}, b, headline, verdict{word, text}, at: {"1", "3", "5", "10"}}}
-                at is {a: {precision, useful, judged, shown, judged_share, searches}, b,
-                       unpaired: {value, low, high, crude, left_out, p, p_adjusted, shuffles, exact},
+                at is {a: {precision, useful, judged, shown, judged_share, searches, actors}, b,
+                       unpaired: {value, low, high, clustered_by, crude, left_out, p, p_adjusted, shuffles, exact},
                        paired: {value, low, high, questions, better, worse, p, p_adjusted, shuffles, exact}}
     caveats     [{code, text}]    what to know before believing it
     plan        what was planned for A, how far it is reached, and the looks that were taken
@@ -28,6 +28,7 @@ from msgspec import Struct
 
 from ragledger.model import ActorKind, Outcome
 
+from .actors import ClusteredBy
 from .changes import Change
 from .report import HitRate, Latency
 
@@ -70,7 +71,7 @@ class SideExtent(Struct, frozen=True, kw_only=True):
 
 
 class SideAt(Struct, frozen=True, kw_only=True):
-    """precision@k of one side, with what it was made of; `searches` are those with a judged hit within k."""
+    """precision@k of one side, with what it was made of; `searches` have a judged hit within k, from `actors`."""
 
     precision: float | None
     useful: float
@@ -78,6 +79,7 @@ class SideAt(Struct, frozen=True, kw_only=True):
     shown: int
     judged_share: float | None
     searches: int
+    actors: int
 
 
 class _Tested(Struct, frozen=True, kw_only=True):
@@ -93,6 +95,7 @@ class UnpairedDifference(_Tested, frozen=True, kw_only=True):
     value: float
     low: float | None
     high: float | None
+    clustered_by: ClusteredBy | None
     crude: float
     left_out: int
 

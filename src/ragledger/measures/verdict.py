@@ -8,13 +8,17 @@ from ragledger.model import ActorKind
 
 from .comparison_report import AtK, PairedDifference, UnpairedDifference, Verdict
 
-__all__ = ["ALPHA", "ENOUGH", "About", "points", "verdict"]
+__all__ = ["ALPHA", "ENOUGH", "ENOUGH_ACTORS", "About", "points", "verdict"]
 
 ALPHA = 0.05
 """A difference that chance makes at most this often, and whose interval leaves zero out, is called one."""
 
 ENOUGH = 30
 """Searches with votes (or questions) that each side needs before it is tested at all."""
+
+
+ENOUGH_ACTORS = 5
+"""Voters that each side needs: fewer tell of themselves, not of how voters differ."""
 
 
 class About(Struct, frozen=True):
@@ -43,6 +47,8 @@ def verdict(at: AtK, about: About) -> Verdict:
         )
     if missing := _missing(at, about):
         return Verdict(word="too few", text=f"too few to test: {missing}{_so_far(found)}")
+    if few := _few(at):
+        return Verdict(word="cannot tell", text=f"cannot tell: {few}{_so_far(found)}")
     return _of(found, _where(at, found, about))
 
 
@@ -55,7 +61,7 @@ def points(share: float, *, sign: bool = False) -> str:
 def _of(found: PairedDifference | UnpairedDifference, where: str) -> Verdict:
     if found.low is None or found.high is None or found.p is None:
         return Verdict(
-            word="cannot tell", text=f"cannot tell: all votes agree, so that nothing varies ({where})"
+            word="cannot tell", text=f"cannot tell: too few searches on each surface for an interval {where}"
         )
     interval = f"{points(found.low, sign=True)} to {points(found.high, sign=True)} points"
     if found.low > 0 and found.p <= ALPHA:
@@ -90,6 +96,14 @@ def _missing(at: AtK, about: About) -> str:
         f"{name} has {side.searches:,} searches with {about.voter} votes in the first {about.k} and needs {ENOUGH - side.searches:,} more"
         for name, side in (("A", at.a), ("B", at.b))
         if side.searches < ENOUGH
+    )
+
+
+def _few(at: AtK) -> str:
+    return " and ".join(
+        f"only {side.actors:,} voter{'s' * (side.actors != 1)} on {name} ({ENOUGH_ACTORS} are needed)"
+        for name, side in (("A", at.a), ("B", at.b))
+        if side.actors < ENOUGH_ACTORS
     )
 
 

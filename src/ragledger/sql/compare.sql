@@ -1,24 +1,24 @@
 -- What `ragledger compare` reads of one side, beside `epochs` and `voters` of `measure.sql`. `sql/scope.sql` opens every query.
 
 -- name: running
--- The epochs that ran, the one of the newest search first.
-SELECT epoch, max(started_at) AS last_seen
+-- The epochs that ran, by project and corpus, the one of the newest search first.
+SELECT epoch, project, corpus, max(started_at) AS last_seen
 FROM scope
 WHERE status <> 'skipped'
-GROUP BY epoch
-ORDER BY last_seen DESC, epoch;
+GROUP BY epoch, project, corpus
+ORDER BY last_seen DESC, epoch, project, corpus;
 
 -- name: shared
 SELECT count(*) AS searches FROM scope;
 
 -- name: mix
-SELECT project, surface, actor_kind,
+SELECT project, corpus, surface, actor_kind,
        count(*) AS ran,
        count(*) FILTER (WHERE status = 'ok') AS ok,
        count(*) FILTER (WHERE degraded) AS degraded
 FROM scope
 WHERE status <> 'skipped'
-GROUP BY project, surface, actor_kind;
+GROUP BY project, corpus, surface, actor_kind;
 
 -- name: latency
 SELECT count(latency_ms) AS timed,
@@ -78,8 +78,8 @@ GROUP BY position;
 )
 SELECT j.voter,
        s.project,
+       s.corpus,
        s.surface,
-       s.query_key,
        coalesce(sum(j.useful) FILTER (WHERE p.position <= 1), 0) AS useful_1,
        count(*) FILTER (WHERE p.position <= 1) AS judged_1,
        coalesce(sum(j.useful) FILTER (WHERE p.position <= 3), 0) AS useful_3,
@@ -87,12 +87,40 @@ SELECT j.voter,
        coalesce(sum(j.useful) FILTER (WHERE p.position <= 5), 0) AS useful_5,
        count(*) FILTER (WHERE p.position <= 5) AS judged_5,
        sum(j.useful) AS useful_10,
-       count(*) AS judged_10
+       count(*) AS judged_10,
+       s.query_key
 FROM judgments j
 JOIN placed p USING (search_id, rank)
 JOIN searches s USING (search_id)
 WHERE p.position <= 10
-GROUP BY j.voter, s.search_id, s.project, s.surface, s.query_key;
+GROUP BY j.voter, s.search_id, s.project, s.corpus, s.surface, s.query_key;
+
+-- name: actors
+-- The same U and J by who voted; a hit that several of a kind judged is divided among them, as in `votes` of measure.sql.
+, votes AS MATERIALIZED (
+    SELECT search_id, rank, actor_kind AS voter, actor_id,
+           (outcome = ANY (%(useful)s::text[]))::int4::float8 AS useful,
+           count(*) OVER (PARTITION BY search_id, rank, actor_kind)::float8 AS actors
+    FROM current_votes
+)
+SELECT v.voter,
+       s.project,
+       s.corpus,
+       s.surface,
+       coalesce(sum(v.useful / v.actors) FILTER (WHERE p.position <= 1), 0) AS useful_1,
+       coalesce(sum(1 / v.actors) FILTER (WHERE p.position <= 1), 0) AS judged_1,
+       coalesce(sum(v.useful / v.actors) FILTER (WHERE p.position <= 3), 0) AS useful_3,
+       coalesce(sum(1 / v.actors) FILTER (WHERE p.position <= 3), 0) AS judged_3,
+       coalesce(sum(v.useful / v.actors) FILTER (WHERE p.position <= 5), 0) AS useful_5,
+       coalesce(sum(1 / v.actors) FILTER (WHERE p.position <= 5), 0) AS judged_5,
+       sum(v.useful / v.actors) AS useful_10,
+       sum(1 / v.actors) AS judged_10,
+       v.actor_id
+FROM votes v
+JOIN placed p USING (search_id, rank)
+JOIN searches s USING (search_id)
+WHERE p.position <= 10
+GROUP BY v.voter, s.project, s.corpus, s.surface, v.actor_id;
 
 -- name: questions
 -- How often each question was asked; a null key counts the searches whose question cannot be told apart.
