@@ -38,7 +38,8 @@ def search(number: int, **given: Any) -> SearchFact:
         "embedding_model": "m1",
         "degraded": False,
         "capped": False,
-        "query_key": bytes([number]),
+        "query_key": number.to_bytes(2, "big"),
+        "candidates": f"found {number}",
         "signals": SIGNALS,
         **given,
     }

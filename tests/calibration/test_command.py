@@ -15,9 +15,14 @@ from calibration.voted_table import SIGNALS, declared, store
 from fix_pg import Database
 from measures.table_rows import TableRows, hit, minutes
 
+from ragledger.measures.evidence import SearchFact
+from ragledger.measures.report import Window
+from ragledger.scoped import ScopeReader
+
 pytestmark = pytest.mark.pg
 
 Run = Callable[..., Any]
+BARE = {"vector_score": None, "lexical_score": None}
 
 
 def said(run: Run, database: Database, *arguments: str) -> dict[str, Any]:
@@ -70,6 +75,52 @@ def test_a_weight_that_is_good_is_kept_with_exit_code_0(database: Database, run:
     assert found["verdict"] in {"keep", "collect"}
     assert found["settings"] is None
     assert (found["needed"] is None) == (found["verdict"] == "keep")
+
+
+def test_without_query_keys_no_change_is_recommended_however_good_it_looks(
+    database: Database, run: Run
+) -> None:
+    store(database, searches=60, copies=2, keyed=False)
+    found = said(run, database)
+    assert (found["used"]["searches"], found["used"]["questions"], found["used"]["unkeyed"]) == (120, 60, 120)
+    assert found["gain"]["low"] > 0
+    assert (found["verdict"], found["settings"], found["needed"]) == ("collect", None, None)
+    assert ["switch query_keys on" in line for line in found["missing"]] == [True]
+    first = run(database, "calibrate", "--since", "all").stdout.splitlines()[0]
+    assert first.startswith("Keep the weights for now: ")
+    assert "switch query_keys on" in " ".join(run(database, "calibrate", "--since", "all").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("hits", "questions"),
+    [
+        ([{**BARE, "score": 0.5}, {**BARE, "score": 0.50001}, {**BARE, "score": 0.6}], 2),
+        ([{"vector_score": 0.5, "score": 0.5}, {"vector_score": 0.50001, "score": 0.9}], 1),
+        ([{"signals": {"bm25": {"score": 3.0, "rank": 1}}}, {"signals": {"bm25": {"score": 4.0}}}], 2),
+        ([{"signals": {"bm25": {"rank": 1}}}, {"signals": {"bm25": {"rank": 2}}}], 1),
+        ([{"chunk_id": "a"}, {"chunk_id": "b"}, {"chunk_id": None}], 3),
+    ],
+    ids=["score alone", "other weights", "signals", "ranks", "ids"],
+)
+def test_searches_that_found_the_same_are_told_by_ids_and_scores_of_signals(
+    database: Database, hits: list[dict[str, Any]], questions: int
+) -> None:
+    rows = TableRows()
+    for given in hits:
+        rows.vote(rows.search(hit(**{"chunk_id": "c", "score": 0.1, **given})), 1, "relevant")
+    with database.connect() as connection:
+        rows.insert(connection)
+        reader = ScopeReader(connection, Window(), "relevant")
+        found = reader.all("calibrate", "searches", SearchFact, voters="human")
+    assert len({search.candidates for search in found}) == questions
+
+
+def test_no_vote_of_a_kind_is_said_before_anything_else(database: Database, run: Run) -> None:
+    store(database)
+    found = run(database, "calibrate", "--since", "all", "--voters", "agent")
+    words = "no votes of kind agent in this window; 200 pairs are needed"
+    assert (found.returncode, found.stderr) == (2, f"ragledger: refused: {words}\n")
+    assert found.stdout.startswith(f"Refused: {words}.")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from ragledger.measures.calibration import Used
+from ragledger.measures.calibration_notes import untold
+from ragledger.measures.crossfit import cross_fitted
+from ragledger.measures.decision import decide
 from ragledger.measures.evidence import Evidence, HitFact, SearchFact, evidence
 
 CURRENT = epoch()
@@ -85,6 +89,45 @@ def test_a_question_is_its_key_and_a_search_without_one_is_its_own() -> None:
     ]
     found = weighed(searches, [one for number in (1, 2, 3, 4) for one in pair(number)])
     assert (found.used.questions, found.used.searches, found.used.unkeyed) == (3, 4, 2)
+
+
+def test_without_keys_searches_that_found_the_same_are_one_question() -> None:
+    searches = [
+        search(1, query_key=None, candidates="a"),
+        search(2, query_key=None, candidates="a"),
+        search(3, query_key=b"k", candidates="b"),
+        search(4, query_key=None, candidates="b"),  # as search 3, before keys were switched on
+        search(5, query_key=b"l", candidates="b"),  # another key is another question
+        search(6, query_key=None, candidates=None),
+        search(7, query_key=None, candidates=None),
+    ]
+    found = weighed(searches, [one for number in range(1, 8) for one in pair(number)])
+    assert (found.used.questions, found.used.unkeyed) == (5, 5)
+
+
+def test_questions_that_recur_without_keys_are_not_changed_for_noise() -> None:
+    """60 questions, asked 5 times each, answered and voted on alike, where the best weights run: nothing to gain."""
+    changes = 0
+    for seed in range(40):
+        chance = np.random.default_rng(seed)
+        useful = chance.random((60, 5)) < 0.5
+        scores = 0.1 * useful[:, :, None] + chance.normal(0, 0.085, (60, 5, 2))
+        asked = [(number, number % 60) for number in range(300)]
+        searches = [search(n, epoch="e0", query_key=None, candidates=f"c{question}") for n, question in asked]
+        hits = [
+            hit(n, rank + 1, *scores[question, rank].tolist(), useful=int(useful[question, rank]))
+            for n, question in asked
+            for rank in range(5)
+        ]
+        found = evidence(searches, hits, FUSIONS, epoch("e0", 0.5, 0.5))
+        changes += decide(cross_fitted(found.pairs, seed)) == "recommend"
+    assert changes <= 40 * (0.05 + 1.645 * (0.05 * 0.95 / 40) ** 0.5)
+
+
+@pytest.mark.parametrize(("unkeyed", "lines"), [(0, 0), (10, 0), (11, 1), (100, 1)])
+def test_a_tenth_of_the_searches_may_lack_a_key(unkeyed: int, lines: int) -> None:
+    used = Used(searches=100, hits=1, pairs=1, questions=1, votes=1, actors=1, unkeyed=unkeyed)
+    assert len(untold(used)) == lines
 
 
 def test_actors_without_an_id_are_one() -> None:

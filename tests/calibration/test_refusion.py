@@ -28,6 +28,7 @@ def test_declared_weights_are_a_weighted_sum_of_raw_scores() -> None:
     [
         ({"vector": 0.6, "lexical": 0.4, "fusion": "rrf", "rrf_k": 10}, "reciprocal_rank", "raw", 10.0, ("vector", "lexical")),
         ({"vector": 0.6, "lexical": 0.4, "fusion": "rrf"}, "reciprocal_rank", "raw", 60.0, ("vector", "lexical")),
+        ({"vector": 0.6, "lexical": 0.4, "fusion": "rrf", "rrf_k": 0}, "reciprocal_rank", "raw", 0.0, ("vector", "lexical")),
         ({"vector": 0.6, "lexical": 0.4, "normaliser": "min_max"}, "linear", "min_max", None, ("vector", "lexical")),
         ({"vector_weight": 1, "lexical_weight": 2}, "linear", "raw", None, ("vector", "lexical")),
         ({"weights": [0.5, 0.5], "c": 60, "fusion": "reciprocal_rank", **MEMBERS}, "reciprocal_rank", "raw", 60.0, tuple(MEMBERS["members"])),
@@ -55,6 +56,10 @@ def test_what_runs_is_read_from_the_effective_weights(
         ({"vector": 0, "lexical": 0}, "all of them are 0"),
         ({"weights": [0.1] * 9, "members": list("abcdefghi")}, "9 signals have a weight, and at most 8"),
         ({"weights": [0.5, 0.3, 0.2], **MEMBERS}, "which signal each of them belongs to"),
+        ({"weights": [0.5, 0.5], "members": None}, "which signal each of them belongs to"),
+        ({"weights": [0.5, 0.5], "members": 5}, "which signal each of them belongs to"),
+        ({"weights": [0.5, 0.5], "members": "ab"}, "which signal each of them belongs to"),
+        ({"vector": 0.6, "lexical": 0.4, "fusion": "rrf", "rrf_k": -1}, "the constant .* is negative"),
         (
             {"vector": 0.6, "lexical": 0.4, "normaliser": "softmax"},
             "the normaliser 'softmax' cannot be redone",
@@ -67,6 +72,12 @@ def test_what_cannot_be_read_has_a_reason(effective: dict[str, Any], words: str)
     assert isinstance(found, Unreadable)
     with pytest.raises(AssertionError, match=words):
         raise AssertionError(found.reason)
+
+
+def test_a_constant_of_0_is_0_when_it_is_redone() -> None:
+    running = fusion_of({"vector": 0.6, "lexical": 0.4, "fusion": "rrf", "rrf_k": 0}, BOTH)
+    assert isinstance(running, Fusion)
+    assert features(np.array([[1.0, 4.0]]), np.zeros((1, 2, 2)), running).tolist() == [[1.0, 0.25]]
 
 
 def test_settings_keep_their_form_and_their_sum() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragledger.measures.depth import RankFact, depth
+from ragledger.measures.depth import Depth, RankFact, depth
 from ragledger.measures.threshold import cut
 
 
@@ -48,7 +48,7 @@ def test_results_are_asked_for_as_far_down_as_useful_ones_are() -> None:
         RankFact(4, 100, 10, 0.0),
     ]
     found = depth(ranks, 10)
-    assert found is not None
+    assert isinstance(found, Depth)
     # 75, 50, 5 and 0 useful hits are estimated: two ranks hold 96 % of them.
     assert (found.suggested, found.running, found.last) == (2, 10, 4)
     assert found.reached == pytest.approx(125 / 130)
@@ -58,12 +58,33 @@ def test_results_are_asked_for_as_far_down_as_useful_ones_are() -> None:
 def test_few_votes_at_the_bottom_do_not_call_for_fewer_results() -> None:
     ranks = [RankFact(rank, 100, 50 // rank, 25 / rank) for rank in range(1, 11)]
     found = depth(ranks, 10)
-    assert found is not None
+    assert isinstance(found, Depth)
     assert found.suggested == 10
 
 
 def test_ranks_that_hardly_anybody_judged_say_nothing() -> None:
-    assert depth([RankFact(1, 100, 80, 60.0), RankFact(2, 100, 4, 4.0)], 10) is None
-    assert depth([RankFact(2, 100, 80, 60.0), RankFact(3, 100, 40, 4.0)], 10) is None
-    assert depth([RankFact(1, 9, 9, 0.0), RankFact(2, 9, 9, 0.0)], 10) is None
-    assert depth([], None) is None
+    few = "too few judged hits at the first ranks"
+    assert depth([RankFact(1, 100, 80, 60.0), RankFact(2, 100, 4, 4.0)], 10) == few
+    assert depth([RankFact(2, 100, 80, 60.0), RankFact(3, 100, 40, 4.0)], 10) == few
+    assert depth([RankFact(1, 9, 9, 0.0), RankFact(2, 9, 9, 0.0)], 10) == "no judged hit was useful"
+    assert depth([], None) == few
+
+
+def test_ranks_that_nobody_voted_on_are_not_useless() -> None:
+    top = [RankFact(rank, 100, 100, 30.0) for rank in range(1, 7)]
+    below = [RankFact(7, 100, 4, 4.0), *(RankFact(rank, 100, 0, 0.0) for rank in range(8, 21))]
+    ends = "votes end at rank 6, and what is shown below may be as useful"
+    assert depth([*top, *below], 20) == depth([*top, *below], None) == ends
+    # Votes fade out before they end: but the few below the last known rank say useful, every one of them.
+    faded = [
+        RankFact(1, 100, 80, 60.0),
+        RankFact(2, 100, 40, 20.0),
+        *(RankFact(n, 100, 20, 0.0) for n in (3, 4, 5, 6)),
+    ]
+    assert depth([*faded, *below], 20) == ends
+    # Nobody asks for more than six, or the last known ranks and what was voted on below say that there is nothing.
+    asked_for_six = depth([*top, *below], 6)
+    nothing_below = depth([*faded, *below[1:]], 20)
+    assert isinstance(asked_for_six, Depth)
+    assert isinstance(nothing_below, Depth)
+    assert (asked_for_six.suggested, nothing_below.suggested, nothing_below.last) == (6, 2, 6)

@@ -27,9 +27,14 @@ def store(
     best: float = 0.4,
     voters: str = "human",
     lexical: bool = True,
+    keyed: bool = True,
+    copies: int = 1,
     **given: Any,
 ) -> None:
-    """Of each search two useful hits and one that is not, and a candidate that was not admitted."""
+    """Of each search two useful hits and one that is not, and a candidate that was not admitted.
+
+    `copies`: how often each question is asked, found and voted on alike.
+    """
     chance, rows = random.Random(11), TableRows()
     said = {"weights": declared(logged), "signals": SIGNALS, "top_k": 3, "index_version": "v1", **given}
     for number in range(searches):
@@ -46,8 +51,10 @@ def store(
             for place, (v, x) in enumerate(order)
         ]
         below = hit("below", vector_score=0.05, lexical_score=0.02, score=0.05, admitted=False)
-        search = rows.search(*hits, below, query_key=bytes([number % 250]), **said)
-        for rank, one in enumerate(order, 1):
-            rows.vote(search, rank, "not_relevant" if one == worst else "relevant", f"{voters}:v{number % 5}")
+        for _ in range(copies):
+            search = rows.search(*hits, below, query_key=bytes([number % 250]) if keyed else None, **said)
+            for rank, one in enumerate(order, 1):
+                outcome = "not_relevant" if one == worst else "relevant"
+                rows.vote(search, rank, outcome, f"{voters}:v{number % 5}")
     with database.connect() as connection:
         rows.insert(connection)

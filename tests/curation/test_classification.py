@@ -31,12 +31,19 @@ leasts = st.builds(
     Least,
     retrievals=st.integers(1, 6),
     votes=st.integers(1, 5),
+    actors=st.integers(1, 4),
     ratio=st.sampled_from([0.51, 0.6, 2 / 3, 0.7, 0.75, 1.0]),
     stale_days=st.integers(1, 120),
 )
-said = st.builds(Said, useful=counts, not_useful=counts, actors=st.integers(1, 4)).filter(
-    lambda one: one.votes
-)
+said = st.builds(
+    Said,
+    useful=counts,
+    not_useful=counts,
+    actors=st.integers(1, 4),
+    against=st.integers(0, 4),
+    found=st.floats(0, 12),
+    expected=st.floats(0, 12),
+).filter(lambda one: one.votes)
 
 
 @st.composite
@@ -114,14 +121,19 @@ def test_an_exposure_without_a_vote_never_makes_a_document_useless(
     leasts,
     st.sampled_from(KINDS),
     st.booleans(),
+    st.tuples(st.floats(0, 1), st.floats(0, 1)),
 )
 def test_a_useful_vote_never_moves_a_document_towards_retire(
-    funnel: Funnel, standing: Standing, least: Least, kind: Any, changed_mind: bool
+    funnel: Funnel, standing: Standing, least: Least, kind: Any, changed_mind: bool, by: tuple[float, float]
 ) -> None:
     before = classify(funnel, standing, least)
     one = funnel.said.get(kind, Said())
     bad = one.not_useful - (changed_mind and one.not_useful > 0)
-    voted = replace(funnel, said={**funnel.said, kind: replace(one, useful=one.useful + 1, not_useful=bad)})
+    # A useful vote adds at least as much to what was found at its places as to what they let expect.
+    more = {"found": one.found + max(by), "expected": one.expected + min(by)}
+    voted = replace(
+        funnel, said={**funnel.said, kind: replace(one, useful=one.useful + 1, not_useful=bad, **more)}
+    )
     after = classify(voted, standing, least)
     steps = [TOWARDS_RETIRE[suggestion_of(found, standing, least)] for found in (before, after)]
     assert steps[1] <= steps[0]
@@ -131,6 +143,12 @@ def test_a_useful_vote_never_moves_a_document_towards_retire(
 def test_only_votes_that_say_so_retire_a_document(funnel: Funnel, standing: Standing, least: Least) -> None:
     if suggestion_of(classify(funnel, standing, least), standing, least) == "retire":
         assert max(one.not_useful for one in funnel.said.values()) >= least.votes
+        assert max(one.against for one in funnel.said.values()) >= least.actors
+        assert not any(
+            one.useful and one.found >= one.expected
+            for kind, one in funnel.said.items()
+            if kind in verdicts(funnel, least)
+        )
         assert "useful" not in verdicts(funnel, least).values()
 
 
@@ -143,8 +161,19 @@ HERE = Standing(newest=100 * DAY, searches=50)
 def voted(**by_kind: tuple[int, int]) -> Funnel:
     return replace(
         SEEN,
-        said={kind: Said(useful=good, not_useful=bad, actors=1) for kind, (good, bad) in by_kind.items()},
+        said={
+            kind: Said(
+                useful=good, not_useful=bad, actors=2, against=min(bad, 2), found=float(good), expected=4.0
+            )
+            for kind, (good, bad) in by_kind.items()
+        },
     )
+
+
+def against(actors: int, found: float, expected: float, good: int = 1) -> Funnel:
+    """Voted down by 9 votes of some actors."""
+    one = Said(useful=good, not_useful=9, actors=3, against=actors, found=found, expected=expected)
+    return replace(SEEN, said={"human": one})
 
 
 @pytest.mark.parametrize(
@@ -164,6 +193,10 @@ def voted(**by_kind: tuple[int, int]) -> Funnel:
         (voted(human=(0, 2)), HERE, "few_votes", None),
         (voted(human=(0, 3)), HERE, "not_useful", "retire"),
         (voted(human=(1, 3)), HERE, "not_useful", "retire"),
+        (against(1, 0.2, 0.9), HERE, "few_votes", None),  # what one actor says retires nothing
+        (against(2, 0.2, 0.9), HERE, "not_useful", "retire"),
+        (against(2, 1.0, 0.9), HERE, "disputed", "revise"),  # no worse than others at its ranks
+        (against(2, 0.0, 0.0, good=0), HERE, "not_useful", "retire"),
         (voted(human=(2, 3)), HERE, "disputed", "revise"),
         (voted(human=(3, 1)), HERE, "useful", "confirm"),
         (voted(human=(2, 2)), HERE, "few_votes", None),
@@ -210,7 +243,9 @@ def test_what_rollups_know_of_purged_days_is_never_called_never(
     assert classify(funnel, standing, Least()).value == expected
 
 
-@pytest.mark.parametrize("wrong", [{"ratio": 0.5}, {"ratio": 1.1}, {"votes": 0}, {"stale_days": 0}], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [{"ratio": 0.5}, {"ratio": 1.1}, {"votes": 0}, {"actors": 0}, {"stale_days": 0}], ids=str
+)
 def test_minimums_that_could_decide_both_ways_or_nothing_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         Least(**wrong)

@@ -48,7 +48,7 @@ def test_each_document_comes_as_far_as_it_came(database: Database) -> None:
     assert [c[name] for name in ("retrieved", "admitted", "shown")] == [1, 0, 0]
     assert (c["votes"], c["expected_accessed"]) == ({}, None)  # unknown, not zero
     assert found["voters"] == {"human": {"votes": 1, "actors": 1}, "agent": {"votes": 1, "actors": 1}}
-    # Rank 1 was shown twice, and one showing was useful to a human: 2 x 1/2 was to be expected of `a`.
+    # At rank 1 only `a` was voted on, once: it did what was to be expected.
     assert a["votes"]["human"]["useful_over_expected"] == 1.0
     assert [epoch["epoch"] for epoch in found["epochs"]] == ["e1"]
 

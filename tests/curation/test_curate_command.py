@@ -31,7 +31,7 @@ def some(database: Database) -> None:
         search = rows.search(doc("guide"), doc("rot"), query_key=b"q" * 16, epoch=f"e{number % 2}")
         if number < 3:
             rows.vote(search, 1, "relevant")
-            rows.vote(search, 2, "not_relevant")
+            rows.vote(search, 2, "not_relevant", by=f"human:v{number % 2}")
     rows.search(query_key=b"nothing-found---", surface="agent", epoch="e1")
     store(rows, database)
     list_documents(database, "guide", "rot", "unseen")
@@ -43,8 +43,13 @@ def test_the_report_says_why_in_plain_words(database: Database) -> None:
     assert done.exit_code == 0, done.output
     for words in (
         "2 epochs together: e0 (15), e1 (16)",
+<<<<<<< HEAD
         "never added up: human 6 by 1",
         "| handbook<br>rot | retire | judged, not useful: human: 3 of 3 votes by 1 actor not useful",
+=======
+        "never added up: human 6 by 3",
+        "| handbook<br>rot | retire | accessed but not useful: human: 3 of 3 votes by 2 actors not useful",
+>>>>>>> m-calibrate
         "| handbook<br>unseen | revise | never retrieved: 31 searches of its corpus since 2026-03-01, when the inventory first had it, and none considered it",
         "| handbook<br>guide | confirm | useful: human: 0 of 3 votes by 1 actor not useful",
         "accesses: none are recorded here",
@@ -68,6 +73,8 @@ def test_json_lists_what_was_asked_for(database: Database) -> None:
         "never_retrieved": 1,
     }
     assert found["least"]["ratio"] == 0.7
+    alone = json.loads(run(database, "--json", "--class", "few_votes", "--min-actors", "3").output)
+    assert [(one["id"], one["suggestion"]) for one in alone["documents"]] == [("rot", None)]
     everything = json.loads(run(database, "--json", "--limit", "0", "--min-votes", "4").output)
     assert [one["class"] for one in everything["documents"]] == ["never_retrieved", "few_votes", "few_votes"]
 
@@ -110,9 +117,17 @@ def test_what_cannot_be_curated_is_refused(database: Database, tmp_path: Path) -
         ("--json", "--markdown"),
         ("--ratio", "0.5"),
         ("--class", "nonsense"),
+        ("--inventory-id", "x"),
+        ("--inventory-id", "x", "--inventory-query", "SELECT 1"),
+        ("--inventory-dsn", "nohost"),
+        ("--inventory-dsn", "nohost", "--inventory", "a"),
         ("--inventory", "a", "--inventory-query", "SELECT 1"),
     ):
         assert run(database, *options).exit_code == 2
+    assert (
+        "Invalid value for '--class': 'foo' is not one of 'not_useful',"
+        in run(database, "--class", "foo").output
+    )
     refused = run(database, "--inventory-query", "SELECT secret FROM nowhere")
     assert isinstance(refused.exception, ConfigError)
     assert str(refused.exception) == "the inventory query was refused (UndefinedTable)"

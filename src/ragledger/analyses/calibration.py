@@ -13,9 +13,9 @@ import numpy as np
 from msgspec import Struct, structs
 
 from ragledger.measures.calibration import Calibration, Minimum, Share
-from ragledger.measures.calibration_notes import missing, notes, untuned
+from ragledger.measures.calibration_notes import missing, notes, untold, untuned
 from ragledger.measures.decision import decide, needed
-from ragledger.measures.depth import depth
+from ragledger.measures.depth import Depth, depth
 from ragledger.measures.evidence import Evidence, evidence
 from ragledger.measures.findings import Findings, findings
 from ragledger.measures.pairs import Floats
@@ -35,6 +35,7 @@ _UNREAD = (
     "{reason}: nothing to calibrate in epoch {epoch}, that of the latest search; where another retriever is meant, "
     "narrow the window (--project, --corpus, --surface, --until)"
 )
+_NO_VOTES = "no votes of kind {kind} in this window; {pairs:,} pairs are needed"
 _ACTORS = 3
 _JUDGES = 1  # a judged set speaks for itself, whoever reads it out
 
@@ -98,6 +99,9 @@ def conclude(
     """Everything after reading; touches no database."""
     fusion = found.running
     opening = _opening(found, window, options)
+    if not found.searches:
+        reason = _NO_VOTES.format(kind=found.voters, pairs=options.min_pairs)
+        return structs.replace(opening, missing=(reason,))
     if rests_on is None or isinstance(fusion, Unreadable):
         reason = fusion.reason if isinstance(fusion, Unreadable) else "nothing was read"
         return structs.replace(opening, missing=(_UNREAD.format(reason=reason, epoch=opening.epoch),))
@@ -130,6 +134,7 @@ def _opening(found: Reading, window: Window, options: Options) -> Calibration:
 
 def _counted(opening: Calibration, found: Reading, rests_on: Evidence, fusion: Fusion) -> Calibration:
     """Refused, with everything counted; what is missing is empty where nothing speaks against going on."""
+    deep = depth(found.ranks, found.top_k)
     counted = structs.replace(
         opening,
         fusion=fusion,
@@ -137,12 +142,15 @@ def _counted(opening: Calibration, found: Reading, rests_on: Evidence, fusion: F
         excluded=rests_on.excluded,
         pairs=rests_on.counts,
         used=rests_on.used,
-        top_k=depth(found.ranks, found.top_k),
+        top_k=deep if isinstance(deep, Depth) else None,
     )
     return structs.replace(
         counted,
         missing=missing(counted),
-        notes=notes(counted, found.judged),
+        notes=(
+            *notes(counted, found.judged),
+            *([] if isinstance(deep, Depth) else [f"No number of results is suggested: {deep}."]),
+        ),
     )
 
 
@@ -152,7 +160,8 @@ def _concluded(
     fusion, used, gain = counted.fusion, counted.used, said.gain
     assert fusion is not None
     assert used is not None
-    verdict = decide(gain)
+    lacking = untold(used)
+    verdict = "collect" if lacking else decide(gain)
     change = verdict == "recommend"
     effective: Any = found.current.weights.get("effective")
     declared = found.current.weights.get("source") == "declared"
@@ -166,14 +175,15 @@ def _concluded(
     return structs.replace(
         counted,
         verdict=verdict,
-        notes=(*counted.notes, *untuned(counted, tuned, running, change=change)),
+        missing=lacking,
+        notes=(*counted.notes, *untuned(tuned, running, change=change)),
         running=said.running,
         estimate=said.estimate,
         flat=said.flat,
         spread=said.spread,
         gain=Share(value=gain.value, low=gain.low, high=gain.high),
         ordered=said.ordered,
-        needed=needed(gain, used.questions, used.votes) if verdict == "collect" else None,
+        needed=needed(gain, used.questions, used.votes) if verdict == "collect" and not lacking else None,
         threshold=tuned,
         settings=_pasted(settings, effective if declared else {}),
         profiles=said.profiles,

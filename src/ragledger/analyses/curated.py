@@ -96,6 +96,7 @@ def _documents(curated: Curated, chosen: Sequence[Judged]) -> list[Document]:
                 votes={
                     kind: Votes(
                         judged=votes.votes, useful=votes.useful, not_useful=votes.not_useful, actors=votes.actors,
+                        actors_against=votes.against,
                         verdict=said.get(kind), expected_useful=votes.expected,
                         useful_over_expected=votes.over_expected,
                     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ragledger.errors import RagledgerError
 
@@ -31,8 +32,21 @@ from .verify import verify_command
 
 __all__ = ["app", "main"]
 
+
+class _Commands(TyperGroup):
+    """Typer's word for a wrong choice, without that of the library that it checks with."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as exc:
+            exc.message = exc.message.removeprefix("Value error, ")
+            raise
+
+
 app = typer.Typer(
     name="ragledger",
+    cls=_Commands,
     help="Retrieval telemetry as a table: every search with the weights it ran under, every vote with its hit.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from enum import Enum
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
 import msgspec
 import typer
@@ -68,7 +68,8 @@ TableOption = Annotated[
     typer.Option("--inventory-table", help="The same from a table, such as that of a pgvector store."),
 ]
 ColumnOption = Annotated[
-    str, typer.Option("--inventory-id", help="Its column of ids, with --inventory-table.")
+    Optional[str],  # noqa: UP045
+    typer.Option("--inventory-id", help="Its column of ids, with --inventory-table. Default: id."),
 ]
 InventoryDsnOption = Annotated[
     Optional[str],  # noqa: UP045
@@ -80,6 +81,9 @@ RetrievalsOption = Annotated[
 ]
 VotesOption = Annotated[
     int, typer.Option("--min-votes", min=1, help="Votes of one kind on one side it takes to say something.")
+]
+ActorsOption = Annotated[
+    int, typer.Option("--min-actors", min=1, help="Actors who say not useful that it takes to retire.")
 ]
 RatioOption = Annotated[
     float, typer.Option("--ratio", help="The share of votes that decides: above 0.5, at most 1.")
@@ -116,10 +120,11 @@ def curate_command(  # noqa: PLR0913  one parameter per option of the command li
     inventory: FileOption = None,
     inventory_query: QueryOption = None,
     inventory_table: TableOption = None,
-    inventory_id: ColumnOption = "id",
+    inventory_id: ColumnOption = None,
     inventory_dsn: InventoryDsnOption = None,
     min_retrievals: RetrievalsOption = _DEFAULT.retrievals,
     min_votes: VotesOption = _DEFAULT.votes,
+    min_actors: ActorsOption = _DEFAULT.actors,
     ratio: RatioOption = _DEFAULT.ratio,
     stale_days: StaleOption = _DEFAULT.stale_days,
     classes: ClassOption = None,
@@ -135,12 +140,11 @@ def curate_command(  # noqa: PLR0913  one parameter per option of the command li
     Example: ragledger curate --corpus handbook --inventory ids.txt --class never_retrieved --limit 50
     """
     _refuse_both(as_json=as_json, as_markdown=as_markdown)
-    least = _least(min_retrievals, min_votes, ratio, stale_days)
+    least = _least(min_retrievals, min_votes, min_actors, ratio, stale_days)
     stock = _Stock(inventory, inventory_query, inventory_table, inventory_id, inventory_dsn, corpus)
     window = window_of(project=project, surface=surface, corpus=corpus, since=since, until=until)
     with open_target(dsn, schema) as target:
-        asked = {"useful_from": useful_from.value, "least": least, "by_chunk": unit is Unit.chunk}
-        curated = _curated(target, window, stock, ids=graph is not None, **asked)
+        curated = _curated(target, window, stock, useful_from, least, unit, ids=graph is not None)
     if graph is None or not _write_graph(curated, graph, as_json=as_json):
         _show(curated, limit or None, classes or (), as_json=as_json, as_markdown=as_markdown)
 
@@ -156,16 +160,23 @@ class _Stock(NamedTuple):
     file: Path | None
     query: str | None
     table: str | None
-    column: str
+    column: str | None
     dsn: str | None
     corpus: str | None
+
+    def _check(self) -> None:
+        if sum(given is not None for given in (self.file, self.query, self.table)) > 1:
+            raise typer.BadParameter("give one of --inventory, --inventory-query and --inventory-table")
+        if self.column is not None and self.table is None:
+            raise typer.BadParameter("--inventory-id names a column of --inventory-table, which is not given")
+        if self.dsn is not None and self.query is None and self.table is None:
+            raise typer.BadParameter("--inventory-dsn goes with --inventory-query or --inventory-table")
 
     def read(self, target: Target) -> Inventory | None:
         from ragledger.analyses.inventory import from_file, from_query, from_table
         from ragledger.postgres.connection import connect
 
-        if sum(given is not None for given in (self.file, self.query, self.table)) > 1:
-            raise typer.BadParameter("give one of --inventory, --inventory-query and --inventory-table")
+        self._check()
         if self.file is not None:
             return from_file(self.file, self.corpus)
         if self.query is None and self.table is None:
@@ -174,17 +185,26 @@ class _Stock(NamedTuple):
         with connect(self.dsn or target.dsn, "public", statement_timeout_s=600.0) as connection:
             if self.query is not None:
                 return from_query(connection, self.query, self.corpus)
-            return from_table(connection, self.table or "", self.column, self.corpus)
+            return from_table(connection, self.table or "", self.column or "id", self.corpus)
 
 
-def _least(retrievals: int, votes: int, ratio: float, stale_days: int) -> Least:
+def _least(retrievals: int, votes: int, actors: int, ratio: float, stale_days: int) -> Least:
     try:
-        return Least(retrievals=retrievals, votes=votes, ratio=ratio, stale_days=stale_days)
+        return Least(retrievals=retrievals, votes=votes, actors=actors, ratio=ratio, stale_days=stale_days)
     except ValueError as exc:
         raise typer.BadParameter(f"--ratio: {exc}") from None
 
 
-def _curated(target: Target, window: Window, stock: _Stock, **asked: Any) -> Curated:
+def _curated(  # noqa: PLR0913  what to read, and how to judge it
+    target: Target,
+    window: Window,
+    stock: _Stock,
+    useful_from: UsefulFrom,
+    least: Least,
+    unit: Unit,
+    *,
+    ids: bool,
+) -> Curated:
     try:
         import_module("numpy")
     except ImportError:
@@ -196,7 +216,10 @@ def _curated(target: Target, window: Window, stock: _Stock, **asked: Any) -> Cur
     connection = target.connect(role="ragledger_collector", statement_timeout_s=600.0)
     try:
         with translated(), progress("reading", "searches") as step:
-            return curate(connection, window, inventory=inventory, keyed=_keyed(target), step=step, **asked)
+            return curate(
+                connection, window, useful_from=useful_from.value, least=least, inventory=inventory,
+                by_chunk=unit is Unit.chunk, keyed=_keyed(target), ids=ids, step=step,
+            )  # fmt: skip
     finally:
         connection.close()
 

@@ -3,7 +3,8 @@
 The JSON is stable: its names are the field names below, `schema` changes when a name or a meaning does, and what is not
 known is null, never 0 (promise P8).
 
-    verdict    recommend, keep, collect or refused (measures/decision.py); `missing`: why it was refused
+    verdict    recommend, keep, collect or refused (measures/decision.py); `missing`: why it was refused,
+               or what a change cannot be recommended without
     fusion     what runs, read from the frozen weights of the latest epoch (measures/refusion.py)
     running, estimate    a weight per signal; their sum is 1
     flat       per signal, smallest and largest weight that the votes cannot tell from the best
@@ -104,7 +105,8 @@ class PairCounts(Struct, frozen=True):
 
 
 class Used(Struct, frozen=True, kw_only=True):
-    """What the estimate rests on. `unkeyed`: searches whose question cannot be told apart, each taken for its own."""
+    """What the estimate rests on. `unkeyed`: searches without the key of their question;
+    those that found the same are taken for one question."""
 
     searches: int
     hits: int

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 
 from ragledger.model import ActorKind
 
-from .calibration import Calibration
+from .calibration import Calibration, Used
 from .threshold import FEWEST_USEFUL, Cut
 
-__all__ = ["MOST_MISSING", "missing", "notes", "untuned"]
+__all__ = ["MOST_MISSING", "MOST_UNKEYED", "missing", "notes", "untold", "untuned"]
 
 MOST_MISSING = 0.5
 """Share of pairs without complete signals above which the rest is too small a selection."""
+MOST_UNKEYED = 0.1
+"""Share of searches without the key of their question above which no change is recommended."""
 _WORTH_SAYING = 0.1
 
 
@@ -36,6 +38,16 @@ def missing(counted: Calibration) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def untold(used: Used) -> tuple[str, ...]:
+    """What a change cannot be recommended without; empty: nothing."""
+    if used.unkeyed <= MOST_UNKEYED * used.searches:
+        return ()
+    return (
+        f"{used.unkeyed:,} of {used.searches:,} searches have no key of their question, so that questions which recur "
+        "cannot be told: switch query_keys on (RAGLEDGER_QUERY_KEYS=1)",
+    )
+
+
 def notes(counted: Calibration, judged: Mapping[ActorKind, int]) -> tuple[str, ...]:
     """What qualifies the numbers."""
     used, pairs = counted.used, counted.pairs
@@ -47,8 +59,8 @@ def notes(counted: Calibration, judged: Mapping[ActorKind, int]) -> tuple[str, .
         lines.append(f"Votes of {', '.join(others)} are not pooled with those of kind {counted.voters}.")
     if used.unkeyed:
         lines.append(
-            f"{used.unkeyed:,} of {used.searches:,} searches do not tell whether their question was asked before: each is "
-            "taken for a question of its own. Where questions recur, intervals are too narrow: set RAGLEDGER_QUERY_KEYS."
+            f"{used.unkeyed:,} of {used.searches:,} searches have no key of their question: those that found the same with the "
+            "same scores are taken for one question. Where that misses one, intervals are too narrow: set RAGLEDGER_QUERY_KEYS."
         )
     if pairs.imputed:
         lines.append(
@@ -71,10 +83,8 @@ def notes(counted: Calibration, judged: Mapping[ActorKind, int]) -> tuple[str, .
     return tuple(lines)
 
 
-def untuned(
-    counted: Calibration, threshold: Cut | None, running: float | None, *, change: bool
-) -> tuple[str, ...]:
-    """Why there is no threshold, or no number of results."""
+def untuned(threshold: Cut | None, running: float | None, *, change: bool) -> tuple[str, ...]:
+    """Why there is no threshold."""
     lines = []
     if threshold is None and running is not None:
         lines.append(
@@ -85,6 +95,4 @@ def untuned(
             lines.append(
                 "WARNING: it is on the scale of the running weights; other weights need another one."
             )
-    if counted.top_k is None:
-        lines.append("No number of results is suggested: too few judged hits at the first ranks.")
     return tuple(lines)

@@ -59,6 +59,8 @@ def answer(found: Calibration) -> str:
         return f"Change the weights to {_weights(found.estimate)}: {said}, above zero."
     if found.verdict == "keep":
         return f"Keep the weights: {said}; no gain of more than {WORTHWHILE} is likely."
+    if found.missing:
+        return f"Keep the weights for now: {said}, which cannot be relied on: {'; '.join(found.missing)}."
     assert found.needed is not None
     return (
         f"Keep the weights for now: {said}, too wide to say. About {found.needed.votes:,} more votes on "
@@ -165,8 +167,8 @@ def _depth(found: Calibration) -> Table:
     return Table(
         title="Number of results",
         caption=f"From {depth.judged:,} judged hits at the first {depth.last} ranks, each rank weighed by how often it was shown. "
-        f"Of those at the last of these ranks {depth.at_last:.0%} were useful; beyond it nobody has looked.",
-        columns=("top_k", "value", "useful hits reached"),
+        f"Of those at the last of these ranks {depth.at_last:.0%} were useful; of what is below, votes do not say enough.",
+        columns=("top_k", "value", f"of the useful hits at the first {depth.last} ranks"),
         rows=(("running", running, ""), ("suggested", f"{depth.suggested:,}", f"{depth.reached:.1%}")),
     )
 

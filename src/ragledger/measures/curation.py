@@ -2,7 +2,8 @@
 
 Unknown is not useless (promise P8). What makes a document *not useful* is votes that say so and nothing else: neither how
 often it was shown without a vote, nor how seldom it was retrieved. So more exposures without a vote never make it useless,
-and a useful vote never moves it towards `retire`: each bound below is on the votes that say *not useful*, and on their share.
+and a useful vote never moves it towards `retire`: each bound below is on the votes that say *not useful*, on their share, on who
+gave them, and on what else was found useful at the same ranks where there was a vote.
 
 Voters of different kinds are judged apart and never added up. Where kinds with enough votes disagree, the document is
 `disputed`, so no kind alone retires what another one found useful.
@@ -72,6 +73,8 @@ class Least:
 
     retrievals: int = 3
     votes: int = 3
+    actors: int = 2
+    """Who say not useful: what one actor says retires nothing."""
     ratio: float = 0.7
     """The share of the votes that decides. Above one half, so that they cannot decide both ways."""
     stale_days: int = 90
@@ -82,7 +85,7 @@ class Least:
     chance in 5 of 100 cases."""
 
     def __post_init__(self) -> None:
-        if min(self.retrievals, self.votes, self.stale_days, self.searches) < 1:
+        if min(self.retrievals, self.votes, self.actors, self.stale_days, self.searches) < 1:
             raise ValueError("a minimum is at least 1")
         if not 0.5 < self.ratio <= 1:
             raise ValueError("the ratio is above 0.5 and at most 1")
@@ -183,9 +186,9 @@ def _verdict(said: Said, least: Least) -> Verdict | None:
     if not said.votes:
         return None
     share = said.not_useful / said.votes
-    if said.not_useful >= least.votes:
+    if said.not_useful >= least.votes and said.against >= least.actors:
         if share >= least.ratio:
-            return "not_useful"
+            return "disputed" if said.holds_its_place else "not_useful"
         if said.useful / said.votes < least.ratio:
             return "disputed"
     return "useful" if said.useful >= least.votes and said.useful / said.votes >= least.ratio else None

@@ -41,6 +41,10 @@ def _not_useful(funnel: Funnel, standing: Standing, least: Least) -> str:
 
 
 def _disputed(funnel: Funnel, standing: Standing, least: Least) -> str:
+    if any(
+        said.not_useful >= least.ratio * said.votes and said.holds_its_place for said in funnel.said.values()
+    ):
+        return f"{_ballot(funnel, least)}: yet it is found useful no less than others at its ranks"
     return f"{_ballot(funnel, least)}: a part of it helps, or some of its readers"
 
 
@@ -83,7 +87,7 @@ def _few_votes(funnel: Funnel, standing: Standing, least: Least) -> str:
     if not funnel.said:
         return f"{opened}, and nobody voted"
     votes = "; ".join(f"{kind}: {_count(said)}" for kind, said in funnel.said.items())
-    return f"{opened}; {votes}: fewer than {least.votes} votes on one side, or too even"
+    return f"{opened}; {votes}: fewer than {least.votes} votes on one side, or too even, or not useful to fewer than {_n(least.actors, 'actor')}"
 
 
 def _shown_low(funnel: Funnel, standing: Standing, least: Least) -> str:

@@ -27,12 +27,13 @@ __all__ = [
 
 
 class Votes(Struct, frozen=True, kw_only=True):
-    """What one kind of voter said of a document. `verdict` null: too few votes to say."""
+    """What one kind of voter said of a document. `actors_against`: who said not useful. `verdict` null: too few votes to say."""
 
     judged: int
     useful: int
     not_useful: int
     actors: int
+    actors_against: int
     verdict: str | None
     expected_useful: float
     useful_over_expected: float | None

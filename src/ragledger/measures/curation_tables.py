@@ -123,7 +123,8 @@ def _documents(curation: Curation) -> Table:
         title=f"{curation.unit.capitalize()}s",
         caption=(
             f"{more}Counted in searches, from the rows that are kept. Funnel: retrieved > admitted > shown > accessed. Useful / "
-            "expected: useful answers over those that its ranks let expect, by kind of voter; the rest is in --json."
+            "expected: of the searches with a vote on it, useful ones over those that its ranks let expect, by kind of voter; the rest "
+            "is in --json."
         ),
         columns=(curation.unit, "suggestion", "why", "shown at rank", "funnel", "useful / expected"),
         rows=tuple(_row(document) for document in curation.documents),

@@ -3,7 +3,9 @@
     useful at a rank, estimated = shown x useful / judged: voters look at the top more often than at the bottom, so
     counting useful votes alone would always call for fewer results.
 
-Within a rank it is taken that what was judged is like what was not. A suggestion never goes beyond what was shown.
+Within a rank it is taken that what was judged is like what was not. A suggestion never goes beyond what was shown. Ranks on
+which too few voted are not known, and not useless: they may be as useful as what was voted on from the last known rank down. Where
+the suggestion would then not reach its share of the useful hits, there is none.
 """
 
 from __future__ import annotations
@@ -46,19 +48,23 @@ class Depth(Struct, frozen=True, kw_only=True):
     at_last: float
 
 
-def depth(ranks: Sequence[RankFact], running: int | None) -> Depth | None:
-    """Over the ranks from the first that were judged often enough; None where that is only one, or nothing was useful."""
+def depth(ranks: Sequence[RankFact], running: int | None) -> Depth | str:
+    """Over the ranks from the first that were judged often enough; else why nothing can be suggested."""
+    ranks = sorted(ranks, key=lambda fact: fact.rank)
     told = []
-    for place, fact in enumerate(sorted(ranks, key=lambda fact: fact.rank), 1):
+    for place, fact in enumerate(ranks, 1):
         if fact.rank != place or fact.judged < FEWEST_JUDGED:
             break
         told.append(fact)
     estimates = [fact.shown * fact.useful / fact.judged for fact in told]
     total = sum(estimates)
     if len(told) < 2 or not total:
-        return None
+        return "too few judged hits at the first ranks" if len(told) < 2 else "no judged hit was useful"
     reached = list(accumulate(estimate / total for estimate in estimates))
     suggested = next(place for place, share in enumerate(reached, 1) if share >= REACH - _ROUNDING)
+    below = _below(ranks, len(told), running)
+    if below and sum(estimates[:suggested]) < REACH * (total + below) - _ROUNDING:
+        return f"votes end at rank {len(told)}, and what is shown below may be as useful"
     return Depth(
         running=running,
         suggested=suggested,
@@ -66,4 +72,13 @@ def depth(ranks: Sequence[RankFact], running: int | None) -> Depth | None:
         last=len(told),
         judged=sum(fact.judged for fact in told),
         at_last=told[-1].useful / told[-1].judged,
+    )
+
+
+def _below(ranks: Sequence[RankFact], last: int, running: int | None) -> float:
+    """Useful hits from the last known rank down to the running number of results, if they are what was voted on there."""
+    known = [fact for fact in ranks if fact.rank >= last]
+    rate = sum(fact.useful for fact in known) / sum(fact.judged for fact in known)
+    return rate * sum(
+        fact.shown for fact in known if last < fact.rank and (running is None or fact.rank <= running)
     )

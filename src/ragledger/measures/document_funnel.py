@@ -14,6 +14,8 @@ from ragledger.model import ActorKind
 
 __all__ = ["KINDS", "NEVER_SEEN", "Funnel", "Said"]
 
+_ROUNDING = 1e-9
+
 KINDS: tuple[ActorKind, ...] = ("human", "agent", "judge", "system")
 
 
@@ -21,12 +23,14 @@ KINDS: tuple[ActorKind, ...] = ("human", "agent", "judge", "system")
 class Said:
     """The votes of one kind of actor. A vote: what one actor said of the unit in one search, of several chunks the best.
 
-    `expected` is how many useful searches the places it was shown at let expect, `found` how many there were.
+    `against`: actors that said not useful. `found`: searches in which it was useful; `expected`: how many of those in which it
+    was voted on would be, if it were like whatever else was voted on at its places. A showing without a vote changes neither.
     """
 
     useful: int = 0
     not_useful: int = 0
     actors: int = 0
+    against: int = 0
     found: float = 0.0
     expected: float = 0.0
 
@@ -38,6 +42,11 @@ class Said:
     def over_expected(self) -> float | None:
         """Above 1: better than its places explain."""
         return self.found / self.expected if self.expected else None
+
+    @property
+    def holds_its_place(self) -> bool:
+        """Useful to somebody, and no less than what else was voted on at its places."""
+        return self.useful > 0 and self.found >= self.expected - _ROUNDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

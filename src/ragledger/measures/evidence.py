@@ -25,7 +25,7 @@ _REASONS = Excluded.__struct_fields__
 
 
 class SearchFact(Struct, frozen=True, array_like=True):
-    """A search with a vote."""
+    """A search with a vote. `candidates`: a fingerprint of what it found, by ids and rounded scores; None: nothing."""
 
     search_id: UUID
     epoch: str
@@ -35,6 +35,7 @@ class SearchFact(Struct, frozen=True, array_like=True):
     capped: bool
     query_key: bytes | None
     signals: dict[str, dict[str, Any]] | None
+    candidates: str | None = None
 
 
 class HitFact(Struct, frozen=True, array_like=True, gc=False):
@@ -156,9 +157,17 @@ def _paired(reasons: list[str | None], any_pair: Ints, complete_pair: Ints) -> l
 
 
 def _questions(searches: Sequence[SearchFact]) -> tuple[Ints, Truths]:
-    """A number per search, equal where the question is; and which searches do not tell."""
+    """A number per search, equal where the question is; and which searches do not tell.
+
+    Searches without a key that found the same with the same scores asked the same, as far as anybody can tell.
+    """
     numbers: dict[object, int] = {}
-    keys = [search.search_id if search.query_key is None else search.query_key for search in searches]
+    known: dict[str | None, bytes] = {
+        each.candidates: each.query_key for each in searches if each.query_key is not None and each.candidates
+    }
+    keys = [
+        each.query_key or known.get(each.candidates) or each.candidates or each.search_id for each in searches
+    ]
     found = [numbers.setdefault(key, len(numbers)) for key in keys]
     return np.array(found, dtype=np.int64), np.array(
         [each.query_key is None for each in searches], dtype=np.bool_

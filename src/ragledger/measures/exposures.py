@@ -76,7 +76,7 @@ def funnels(
     np.minimum.at(best, pairs.unit[shown], pairs.place[shown])
     said = _said(pairs, reactions, useful_from, expect, units)
     columns = (
-        per_unit(slice(None)), per_unit(pairs.admitted), per_unit(shown), per_unit(opened), expect(opened), best, first, last,
+        per_unit(slice(None)), per_unit(pairs.admitted), per_unit(shown), per_unit(opened), expect(opened, shown), best, first, last,
     )  # fmt: skip
     return [
         Funnel(
@@ -97,13 +97,14 @@ class _Expectation:
         self._cell = sightings.surface[pairs.search].astype(np.int64) * PLACES + pairs.place
         self._unit, self._shown, self._units = pairs.unit, shown, len(sightings.units)
         self._cells = len(sightings.surfaces) * PLACES
-        self._times = np.bincount(self._cell[shown], minlength=self._cells)
 
-    def __call__(self, happened: Any) -> Any:
-        """Per unit; `happened` is a share per pair."""
-        cell, shown = self._cell[self._shown], self._shown
+    def __call__(self, happened: Any, among: Any) -> Any:
+        """Per unit; `happened` is a share per pair, `among` the pairs that it can be told of."""
+        shown = self._shown & among
+        cell = self._cell[shown]
+        times = np.bincount(cell, minlength=self._cells)
         found = np.bincount(cell, weights=np.asarray(happened, float)[shown], minlength=self._cells)
-        rate = np.divide(found, self._times, out=np.zeros(self._cells), where=self._times > 0)
+        rate = np.divide(found, times, out=np.zeros(self._cells), where=times > 0)
         return np.bincount(self._unit[shown], weights=rate[cell], minlength=self._units)
 
 
@@ -123,17 +124,19 @@ def _said(
         useful = np.array([r.outcome is not None and r.outcome >= useful_from for r in of_kind])
         voters = np.bincount(at, minlength=len(pairs.key))
         share = np.bincount(at, weights=useful, minlength=len(pairs.key)) / np.maximum(voters, 1)
-        expected = expect(share)
-        counts: dict[int, tuple[list[int], set[str | None]]] = {}
+        expected = expect(share, voters > 0)
+        counts: dict[int, tuple[list[int], set[str | None], set[str | None]]] = {}
         for reaction, good in zip(of_kind, useful.tolist(), strict=True):
-            tally, actors = counts.setdefault(reaction.unit, ([0, 0], set()))
+            tally, actors, against = counts.setdefault(reaction.unit, ([0, 0], set(), set()))
             tally[good] += 1
             actors.add(reaction.actor)
+            if not good:
+                against.add(reaction.actor)
         shown = pairs.place != NOWHERE
         at_places = np.bincount(pairs.unit[shown], weights=share[shown], minlength=units)
-        for unit, ((bad, good), actors) in counts.items():
+        for unit, ((bad, good), actors, against) in counts.items():
             found.setdefault(unit, {})[kind] = Said(
-                useful=good, not_useful=bad, actors=len(actors),
+                useful=good, not_useful=bad, actors=len(actors), against=len(against),
                 found=float(at_places[unit]), expected=float(expected[unit]),
             )  # fmt: skip
     return found

@@ -75,7 +75,8 @@ def fusion_of(effective: Mapping[str, Any], logged: Collection[str]) -> Fusion |
     listed = next((key for key in ("weights", "retriever_weights") if _are_numbers(effective.get(key))), None)
     keys: tuple[str, ...]
     if listed is not None:
-        names = [str(name) for name in effective.get("members", ())]
+        members = effective.get("members")
+        names = [str(name) for name in members] if isinstance(members, (list, tuple)) else []
         keys, weights = (listed,), [float(weight) for weight in effective[listed]]
     else:
         named = _named(effective, logged)
@@ -86,8 +87,12 @@ def fusion_of(effective: Mapping[str, Any], logged: Collection[str]) -> Fusion |
         return Unreadable(problem)
     read = Fusion(kind="linear", names=tuple(names), weights=tuple(weights), keys=keys)
     if isinstance(mode, str) and mode in _RANKS:
-        constant = next((effective[key] for key in _CONSTANTS if _is_number(effective.get(key))), None)
-        return structs.replace(read, kind="reciprocal_rank", constant=float(constant or _USUAL_CONSTANT))
+        constant = next(
+            (effective[key] for key in _CONSTANTS if _is_number(effective.get(key))), _USUAL_CONSTANT
+        )
+        if constant < 0:
+            return Unreadable("the constant of the reciprocal ranks is negative")
+        return structs.replace(read, kind="reciprocal_rank", constant=float(constant))
     # `weighted_sum_ranking` scales both of its lists.
     normaliser = "min_max" if "primary_results_weight" in keys else _normaliser(effective, mode)
     if not isinstance(normaliser, (str, type(None))) or normaliser not in _SCALES:
@@ -147,7 +152,8 @@ def _range(known: Mapping[str, Any], scale: Scale) -> tuple[float, float]:
 def features(said: Floats, ranges: Floats, fusion: Fusion) -> Floats:
     """What each signal adds to the fused score per unit of its weight; `ranges` is (hits, signals, 2)."""
     if fusion.kind == "reciprocal_rank":
-        return 1.0 / ((fusion.constant or _USUAL_CONSTANT) + said)
+        assert fusion.constant is not None
+        return 1.0 / (fusion.constant + said)
     return (said - ranges[:, :, 0]) / ranges[:, :, 1]
 
 

@@ -16,10 +16,23 @@ GROUP BY j.voters;
 -- name: searches
 , voted AS (SELECT DISTINCT search_id FROM feedback WHERE stage = 'judged' AND actor_kind = %(voters)s)
 SELECT w.search_id, w.epoch, w.index_version, w.embedding_model, w.degraded, 'hits_capped' = ANY (w.flags) AS capped,
-       w.query_key, w.signals
+       w.query_key, w.signals, f.candidates
 FROM voted v
 JOIN scope s USING (search_id)
 JOIN searches w USING (search_id)
+CROSS JOIN LATERAL (
+    -- Not the fused score and not the rank: other weights give others. Where nothing else is kept, the score has to do.
+    SELECT md5(string_agg(one, E'\n' ORDER BY one)) AS candidates
+    FROM hits h
+    CROSS JOIN LATERAL (
+        SELECT concat_ws(' ', h.chunk_id, 'v', round(h.vector_score::numeric, 4), 'l', round(h.lexical_score::numeric, 4),
+            (SELECT string_agg(concat_ws(' ', e.key, round((e.value ->> 'score')::numeric, 4)), ' ' ORDER BY e.key)
+             FROM jsonb_each(CASE WHEN jsonb_typeof(h.signals) = 'object' THEN h.signals END) AS e),
+            CASE WHEN h.vector_score IS NULL AND h.lexical_score IS NULL AND h.signals IS NULL
+                THEN round(h.score::numeric, 4) END) AS one
+    ) t
+    WHERE h.search_id = w.search_id
+) f
 WHERE s.status = 'ok'
 ORDER BY w.search_id;
 
