@@ -58,6 +58,10 @@ dashboards: $(VENV)/.stamp  ## Grafana's JSON, from the panels in src/ragledger/
 faults: $(VENV)/.stamp  ## kills, outages, mutants; writes docs/faults.md
 	$(BIN)/python -m pytest -n $(WORKERS) -m faults tests/faults --faults-page=docs/faults.md
 
+simulate: $(VENV)/.stamp  ## do the intervals and the comparison hold what they say? seeds from the commit
+	$(BIN)/python benchmarks/intervals.py --runs 1000
+	$(BIN)/python benchmarks/comparison.py --seeds 100 --only same --world "one surface"
+
 bench: $(VENV)/.stamp  ## what every number in the README is produced by
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 

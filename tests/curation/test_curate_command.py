@@ -43,13 +43,8 @@ def test_the_report_says_why_in_plain_words(database: Database) -> None:
     assert done.exit_code == 0, done.output
     for words in (
         "2 epochs together: e0 (15), e1 (16)",
-<<<<<<< HEAD
-        "never added up: human 6 by 1",
-        "| handbook<br>rot | retire | judged, not useful: human: 3 of 3 votes by 1 actor not useful",
-=======
         "never added up: human 6 by 3",
-        "| handbook<br>rot | retire | accessed but not useful: human: 3 of 3 votes by 2 actors not useful",
->>>>>>> m-calibrate
+        "| handbook<br>rot | retire | judged, not useful: human: 3 of 3 votes by 2 actors not useful",
         "| handbook<br>unseen | revise | never retrieved: 31 searches of its corpus since 2026-03-01, when the inventory first had it, and none considered it",
         "| handbook<br>guide | confirm | useful: human: 0 of 3 votes by 1 actor not useful",
         "accesses: none are recorded here",
