@@ -184,7 +184,7 @@ def run(
         [sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,  # above the 60 s that a flush may take, so that the program says what failed
         check=False,
         env=dict(os.environ) | {"RAGLEDGER_DSN": dsn, "RAGLEDGER_PROJECT": "test"} | environ,
     )
