@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Optional
 
-import msgspec
 import typer
-
-from ragledger.errors import ConfigError
 
 from .progress import progress
 from .report_table import show
-from .session import DsnOption, JsonOption, SchemaOption, open_connection
+from .session import DsnOption, JsonOption, SchemaOption, as_pretty_json, needing, open_connection
 from .windows import (
+    ActorKinds,
     CorpusOption,
     ProjectOption,
     SinceOption,
@@ -34,17 +31,8 @@ __all__ = ["calibrate_command"]
 _SUFFIXES = (".svg", ".png")
 
 
-class Voters(str, Enum):
-    """Whose votes count: kinds are never pooled."""
-
-    human = "human"
-    agent = "agent"
-    judge = "judge"
-    system = "system"
-
-
 VotersOption = Annotated[
-    Optional[Voters],  # noqa: UP045  typer on Python 3.10 reads it at run time
+    Optional[ActorKinds],  # noqa: UP045  typer on Python 3.10 reads it at run time
     typer.Option(
         "--voters", help="Whose votes. Default: the kind that judged most hits; kinds are never pooled."
     ),
@@ -115,10 +103,8 @@ def _analysis(plot: Path | None) -> ModuleType:
     """What needs the extra, imported when it is asked for and the picture can be of that kind."""
     if plot is not None and plot.suffix not in _SUFFIXES:
         raise typer.BadParameter("--plot takes a file that ends in .svg or .png")
-    try:
+    with needing("analysis", "calibrate"):
         from ragledger.analyses import calibration
-    except ImportError as exc:
-        raise ConfigError(f"calibrate needs {exc.name}: pip install 'ragledger[analysis]'") from None
     return calibration
 
 
@@ -134,7 +120,7 @@ def _print(found: Calibration, *, as_json: bool) -> None:
     from ragledger.measures.calibration_tables import heading, snippet, tables
 
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        typer.echo(as_pretty_json(found))
     else:
         show(heading(found), tables(found))
         if (settings := snippet(found)) is not None:

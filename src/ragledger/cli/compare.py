@@ -26,15 +26,15 @@ from .compare_options import (
     SideA,
     SideB,
     ToOption,
-    Voter,
     VoterOption,
     refuse_ignored,
     side,
 )
 from .progress import progress
 from .report_table import show
-from .session import DsnOption, JsonOption, SchemaOption, open_connection
+from .session import DsnOption, JsonOption, SchemaOption, as_pretty_json, open_connection
 from .windows import (
+    ActorKinds,
     CorpusOption,
     ProjectOption,
     SurfaceOption,
@@ -82,7 +82,7 @@ def compare_command(  # noqa: PLR0913  one parameter per option of the command l
     effect: EffectOption = None,
     power: PowerOption = 0.8,
     alpha: AlphaOption = 0.05,
-    voter: VoterOption = Voter.human,
+    voter: VoterOption = ActorKinds.human,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
     """Compare two epochs or two windows: difference and interval first, per voter kind and k. Or plan it, with --plan.
@@ -114,7 +114,7 @@ def _compare(where: Where, sides: tuple[Asked, Asked], how: dict[str, Any], *, f
     with open_connection(where.dsn, where.schema) as connection, progress("comparing", "steps") as step:
         comparison = compare(connection, question, step)
     if where.as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(comparison), indent=2).decode())
+        typer.echo(as_pretty_json(comparison))
     else:
         show(comparison_heading(comparison), comparison_tables(comparison))
     if fail_if_worse and (worse := is_worse(comparison)):
@@ -133,7 +133,7 @@ def _plan(where: Where, asked: Asked, aim: dict[str, Any]) -> None:
         except ValueError as exc:
             raise typer.BadParameter(f"--from, --to, --effect, --power, --alpha: {exc}") from None
         if where.as_json:
-            typer.echo(msgspec.json.format(msgspec.json.encode(proposal), indent=2).decode())
+            typer.echo(as_pretty_json(proposal))
         else:
             typer.echo("\n".join(plan_lines(proposal.plan, proposal.baseline)))
         write(connection, proposal.plan)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import msgspec
 import typer
 
-from ragledger.errors import ConfigError
 from ragledger.measures.precision import CUTS
 from ragledger.measures.report import Window
 
-from .windows import moment
+from .session import needing
+from .windows import ActorKinds, moment
 
 if TYPE_CHECKING:
     from ragledger.analyses.sides import Asked
@@ -33,7 +32,6 @@ __all__ = [
     "SideA",
     "SideB",
     "ToOption",
-    "Voter",
     "VoterOption",
     "refuse_ignored",
     "side",
@@ -102,16 +100,7 @@ AlphaOption = Annotated[
 ]
 
 
-class Voter(str, Enum):
-    """Whose votes."""
-
-    human = "human"
-    agent = "agent"
-    judge = "judge"
-    system = "system"
-
-
-VoterOption = Annotated[Voter, typer.Option("--voter", help="With --plan: whose votes.")]
+VoterOption = Annotated[ActorKinds, typer.Option("--voter", help="With --plan: whose votes.")]
 
 
 _PLANNING = {"share_from": "--from", "share_to": "--to"} | {
@@ -162,10 +151,8 @@ def _with_analysis() -> None:
     Raises:
         ConfigError: numpy is not installed.
     """
-    try:
+    with needing("analysis", "ragledger compare"):
         import numpy  # noqa: F401, ICN001
-    except ImportError:
-        raise ConfigError("ragledger compare needs numpy: pip install 'ragledger[analysis]'") from None
 
 
 def _bound(text: str, now: datetime) -> datetime | None:

@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
 
-import msgspec
 import typer
 
 from ragledger.errors import ConfigError
@@ -19,7 +18,7 @@ from ragledger.measures.curation_tables import curation_heading, curation_tables
 
 from .progress import progress
 from .report_table import markdown, show
-from .session import DsnOption, JsonOption, SchemaOption, open_target
+from .session import DsnOption, JsonOption, SchemaOption, as_pretty_json, open_target
 from .windows import (
     CorpusOption,
     ProjectOption,
@@ -231,7 +230,7 @@ def _show(
 
     found = report(curated, limit=limit, classes=classes)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        typer.echo(as_pretty_json(found))
     elif as_markdown:
         typer.echo(markdown(curation_heading(found), curation_tables(found)), nl=False)
     else:

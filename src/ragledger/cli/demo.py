@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Optional
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -18,7 +17,7 @@ from ragledger.measures.tables import heading, tables
 from ragledger.settings import data_home
 
 from .report_table import show
-from .session import DsnOption, JsonOption
+from .session import DsnOption, JsonOption, as_pretty_json
 
 __all__ = ["demo_command"]
 
@@ -69,7 +68,7 @@ def demo_command(
         outcome = run(dsn or "embedded", PROJECT, limit, report, steps)
     steps.print_total()
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(outcome), indent=2).decode())
+        typer.echo(as_pretty_json(outcome))
         return
     console.print()
     show(heading(outcome), tables(outcome))

@@ -16,7 +16,7 @@ from ragledger.errors import RagledgerError, UnusableJudgments
 from ragledger.gate import Gate
 
 from .golden_run import GoldenArgument, NoRecordOption, RetrieverOption, asking, needs_analysis
-from .session import JsonOption
+from .session import JsonOption, as_pretty_json
 from .windows import UsefulFrom, UsefulOption
 
 __all__ = ["gate_command"]
@@ -61,7 +61,7 @@ def gate_command(  # noqa: PLR0913  one parameter per option of the command line
             typer.echo(msgspec.json.encode({"passed": None, "could_not_run": reason}).decode())
         raise
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(verdict), indent=2).decode())
+        typer.echo(as_pretty_json(verdict))
     else:
         typer.echo("\n".join(verdict.lines()))
     raise typer.Exit(0 if verdict.passed else 1)

@@ -45,13 +45,13 @@ from .golden_options import (
     Units,
     VoteOption,
     VoterOption,
-    Voters,
     grades_of,
     refuse_unused,
 )
 from .golden_run import GoldenArgument, NoRecordOption, RetrieverOption, asking, needs_analysis
-from .session import DsnOption, JsonOption, SchemaOption, connected, open_target
+from .session import DsnOption, JsonOption, SchemaOption, as_pretty_json, connected, open_target
 from .windows import (
+    ActorKinds,
     CorpusOption,
     ProjectOption,
     SinceOption,
@@ -190,7 +190,7 @@ def drift_command(  # noqa: PLR0913  one parameter per option of the command lin
         with connected(target) as connection:
             found = drift_of(connection, golden, window, recipe, key=key, ids=there)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        typer.echo(as_pretty_json(found))
     else:
         for line in _drift_lines(found):
             typer.echo(line)
@@ -215,7 +215,7 @@ def _rule(
     )
 
 
-def _recipe(unit: Unit, voter: list[Voters] | None, rule: Rule, made: Mapping[str, Any]) -> Recipe:
+def _recipe(unit: Unit, voter: list[ActorKinds] | None, rule: Rule, made: Mapping[str, Any]) -> Recipe:
     kinds: tuple[ActorKind, ...] = tuple(dict.fromkeys(each.value for each in voter or ()))
     return Recipe(unit, kinds or tuple(made.get("voters", ("human",))), rule)
 

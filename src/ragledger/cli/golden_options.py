@@ -9,6 +9,8 @@ from typing import Annotated, Optional
 
 import typer
 
+from .windows import ActorKinds
+
 __all__ = [
     "GradeOption",
     "IdsOption",
@@ -24,7 +26,6 @@ __all__ = [
     "Units",
     "VoteOption",
     "VoterOption",
-    "Voters",
     "grades_of",
     "refuse_unused",
 ]
@@ -35,15 +36,6 @@ class Units(str, Enum):
 
     chunk = "chunk"
     document = "document"
-
-
-class Voters(str, Enum):
-    """Whose votes count."""
-
-    human = "human"
-    agent = "agent"
-    judge = "judge"
-    system = "system"
 
 
 # Optional, not `| None`: typer on Python 3.10 reads them at run time.
@@ -71,7 +63,7 @@ StoredTextsOption = Annotated[
     bool, typer.Option("--stored-texts", help="Texts from search_texts, where `init --with-text` was run.")
 ]
 VoterOption = Annotated[
-    Optional[list[Voters]],  # noqa: UP045
+    Optional[list[ActorKinds]],  # noqa: UP045
     typer.Option("--voter", help="Whose votes count; may be repeated. Default human."),
 ]
 MinVotesOption = Annotated[

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from ragledger.errors import ConfigError
 from ragledger.measures.golden_set import GoldenSet
 
 from .progress import progress
+from .session import needing
 
 __all__ = ["GoldenArgument", "NoRecordOption", "RetrieverOption", "asking", "needs_analysis"]
 
@@ -37,10 +37,8 @@ NoRecordOption = Annotated[
 
 def needs_analysis(what: str) -> None:
     """Raises ConfigError where the library that measures is not installed."""
-    try:
+    with needing("analysis", what):
         import ir_measures  # noqa: F401
-    except ImportError as exc:
-        raise ConfigError(f"{what} needs {exc.name}: pip install 'ragledger[analysis]'") from None
 
 
 @contextmanager

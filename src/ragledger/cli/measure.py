@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 import typer
 
 from ragledger.measurement import STEPS, measure
@@ -17,7 +16,7 @@ from ragledger.measures.tables import heading, tables
 
 from .progress import progress
 from .report_table import markdown, show
-from .session import DsnOption, JsonOption, SchemaOption, open_connection
+from .session import DsnOption, JsonOption, SchemaOption, as_pretty_json, open_connection
 from .windows import (
     CorpusOption,
     ProjectOption,
@@ -66,7 +65,7 @@ def measure_command(  # noqa: PLR0913  one parameter per option of the command l
     with open_connection(dsn, schema) as connection, progress("measuring", f"of {STEPS} steps") as step:
         measurement = measure(connection, window, useful_from=useful_from.value, step=step)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(measurement), indent=2).decode())
+        typer.echo(as_pretty_json(measurement))
     elif as_markdown:
         typer.echo(markdown(heading(measurement), tables(measurement)), nl=False)
     else:

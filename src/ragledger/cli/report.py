@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import msgspec
 import typer
 
-from ragledger.errors import ConfigError
 from ragledger.panels.choices import ALL
 from ragledger.report.numbers import uncounted
 from ragledger.report.picture import Choice
@@ -18,8 +17,16 @@ from ragledger.report.picture import Choice
 from .collect import collect_once
 from .outlets import outlets_of
 from .progress import progress
-from .session import DsnOption, JsonOption, SchemaOption, open_target
-from .windows import CorpusOption, ProjectOption, SinceOption, SurfaceOption, UntilOption, window_of
+from .session import DsnOption, JsonOption, SchemaOption, as_pretty_json, needing, open_target
+from .windows import (
+    ActorKinds,
+    CorpusOption,
+    ProjectOption,
+    SinceOption,
+    SurfaceOption,
+    UntilOption,
+    window_of,
+)
 
 if TYPE_CHECKING:
     from ragledger.report.writing import Written
@@ -32,12 +39,6 @@ class K(str, Enum):
     """Up to which position hits are counted."""
 
     one, three, five, ten = "1", "3", "5", "10"
-
-
-class ActorKinds(str, Enum):
-    """Who asked, and who voted."""
-
-    human, agent, judge, system = "human", "agent", "judge", "system"
 
 
 HtmlOption = Annotated[
@@ -98,18 +99,15 @@ def report_command(  # noqa: PLR0913  one parameter per option of the command li
 
 
 def _written(target: Target, file: Path, choice: Choice) -> Written:
-    try:
+    with needing("analysis", "the report"):
         from ragledger.report.writing import write_report
-    except ImportError as exc:
-        missing = (exc.name or "").partition(".")[0]
-        raise ConfigError(f"the report needs {missing}: pip install 'ragledger[analysis]'") from None
     with progress("drawing", "panels") as step:
         return write_report(target.connect, file, choice, datetime.now(timezone.utc), step)
 
 
 def _tell(written: Written, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(written), indent=2).decode())
+        typer.echo(as_pretty_json(written))
         return
     missing = f", {len(written.unmeasured)} of them not measured" if written.unmeasured else ""
     typer.echo(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
+import msgspec
 import typer
 
+from ragledger.errors import ConfigError
 from ragledger.wiring import Target, target_from
 
 if TYPE_CHECKING:
@@ -20,7 +22,9 @@ __all__ = [
     "SchemaOption",
     "SearchOption",
     "SessionOption",
+    "as_pretty_json",
     "connected",
+    "needing",
     "open_connection",
     "open_target",
 ]
@@ -45,6 +49,25 @@ SearchOption = Annotated[
     typer.Option("--search", help="This search; may be repeated."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON for programs instead of text for a person.")]
+
+
+def as_pretty_json(value: Any) -> str:
+    """What `--json` prints of a value."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+@contextmanager
+def needing(extra: str, who: str) -> Iterator[None]:
+    """Imports of an optional extra.
+
+    Raises:
+        ConfigError: one of its packages is missing; the message says which one and what to install.
+    """
+    try:
+        yield
+    except ImportError as exc:
+        missing = (exc.name or "").partition(".")[0]
+        raise ConfigError(f"{who} needs {missing}: pip install 'ragledger[{extra}]'") from None
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import typer
 from ragledger.measures.report import Window
 
 __all__ = [
+    "ActorKinds",
     "CorpusOption",
     "ProjectOption",
     "SinceOption",
@@ -40,6 +41,15 @@ UntilOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--until", help="Up to when (exclusive), in the same forms. Default now."),
 ]
+
+
+class ActorKinds(str, Enum):
+    """Who asked, or who voted: kinds are never pooled."""
+
+    human = "human"
+    agent = "agent"
+    judge = "judge"
+    system = "system"
 
 
 class UsefulFrom(str, Enum):

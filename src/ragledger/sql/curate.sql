@@ -49,7 +49,7 @@ LEFT JOIN LATERAL (
                 THEN array_agg(h.content_key)
            END AS content_keys,
            bool_or(h.admitted) FILTER (WHERE s.query_key IS NOT NULL) AS any_hit,
-           -- As in `groups` of measure.sql: a hit that only the lexical signal scored, and with 0, is padding.
+           -- As in `answers` of measure.sql: a hit that only the lexical signal scored, and with 0, is padding.
            bool_or(
                h.admitted
                AND NOT (
