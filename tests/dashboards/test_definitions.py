@@ -116,4 +116,5 @@ def test_only_rollups_and_views_are_read(board: Dashboard, panel: Panel) -> None
         "rejected_feedback",
         "writers",
         "logical_searches",
+        "real_hits",
     } <= ({"hits"} if panel.query == "funnel" else set())

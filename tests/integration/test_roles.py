@@ -27,7 +27,7 @@ _SEEN = (
     *("writer_fates", "writer_refusals", "rejections", "pending_votes", "collector_arrears"),
     *("collector_waiting", "shipping_delays", "listed_documents"),
 )
-_VIEWS = ("current_votes", "logical_searches", *_SEEN)
+_VIEWS = ("current_votes", "logical_searches", "real_hits", *_SEEN)
 _TABLES = (
     *("searches", "hits", "deliveries", "assessments", "feedback", "pending_feedback"),
     *("writers", "rejected", "inventory"),
@@ -184,7 +184,7 @@ def test_p2_a_vote_cannot_be_changed_or_taken_back_by_the_writer(database: Datab
 
 
 @pytest.mark.parametrize(
-    "relation", [*_TABLES, "current_votes", "logical_searches"]
+    "relation", [*_TABLES, "current_votes", "logical_searches", "real_hits"]
 )  # all but the fates, which hold counts only
 def test_the_reader_sees_no_raw_rows(database: Database, relation: str) -> None:
     with database.connect(role="ragledger_reader") as connection:

@@ -77,17 +77,7 @@ WITH scope AS MATERIALIZED (
     FROM scope s
     CROSS JOIN LATERAL (
         SELECT EXISTS (SELECT FROM hits h WHERE h.search_id = s.search_id AND h.admitted) AS any_hit,
-            EXISTS (
-                SELECT FROM hits h
-                WHERE h.search_id = s.search_id
-                  AND h.admitted
-                  AND NOT (
-                      h.lexical_score IS NOT DISTINCT FROM 0
-                      AND h.vector_score IS NULL
-                      AND coalesce(h.score, 0) = 0
-                      AND NOT coalesce(jsonb_path_exists(h.signals, '$.** ? (@.type() == "number")'), false)
-                  )
-            ) AS real_hit,
+            EXISTS (SELECT FROM real_hits r WHERE r.search_id = s.search_id) AS real_hit,
             EXISTS (SELECT FROM deliveries d WHERE d.search_id = s.search_id) AS delivered
     ) AS answer
     GROUP BY s.project, s.bucket, s.series_id

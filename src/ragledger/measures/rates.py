@@ -11,7 +11,7 @@ A *real* hit is an admitted one that is not padding. Some lexical retrievers (Ll
 return k items and give the ones that do not match a score of 0; counting those would make every hit rate 1. So a hit
 is *padding* when the lexical signal alone scored it, and with 0: lexical score 0, no vector score, no number among
 its other signals, and a score of its own that is 0 or null. Unknown is not zero: a null lexical score is never
-padding. The rule stands in `sql/measure.sql`, query `answers`.
+padding. The rule stands in the view `real_hits`.
 """
 
 from __future__ import annotations

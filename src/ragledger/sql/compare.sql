@@ -28,14 +28,12 @@ FROM scope
 WHERE status = 'ok';
 
 -- name: answers
--- Of the ok searches: how many have a hit that is no padding (measures/rates.py), and of how many nobody knows what came back.
+-- Of the ok searches: how many have no real hit, and of how many nobody knows what came back.
 -- The first hit settles nearly all of them by one join; the rest are looked up one by one.
 , settled AS (
     SELECT search_id
-    FROM hits
+    FROM real_hits
     WHERE rank = 1
-      AND admitted
-      AND NOT (lexical_score IS NOT DISTINCT FROM 0 AND vector_score IS NULL AND coalesce(score, 0) = 0)
 ),
 unsettled AS MATERIALIZED (
     SELECT s.search_id, s.admitted_count
@@ -45,17 +43,7 @@ unsettled AS MATERIALIZED (
 ),
 looked_up AS (
     SELECT u.admitted_count,
-           EXISTS (
-               SELECT FROM hits h
-               WHERE h.search_id = u.search_id
-                 AND h.admitted
-                 AND NOT (
-                     h.lexical_score IS NOT DISTINCT FROM 0
-                     AND h.vector_score IS NULL
-                     AND coalesce(h.score, 0) = 0
-                     AND NOT coalesce(jsonb_path_exists(h.signals, '$.** ? (@.type() == "number")'), false)
-                 )
-           ) AS real_hit
+           EXISTS (SELECT FROM real_hits r WHERE r.search_id = u.search_id) AS real_hit
     FROM unsettled u
 )
 SELECT count(*) FILTER (WHERE NOT real_hit) AS nothing,

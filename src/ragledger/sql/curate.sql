@@ -31,7 +31,7 @@ SELECT CASE WHEN r.search_id IS NOT NULL OR (%(ids)s AND s.query_key IS NULL) TH
        l.content_keys,
        s.query_key,
        CASE WHEN s.query_key IS NULL THEN NULL
-            WHEN l.real_hit THEN 'found'
+            WHEN EXISTS (SELECT FROM real_hits r WHERE r.search_id = s.search_id) THEN 'found'
             WHEN s.admitted_count IS NULL THEN 'untold'
             WHEN l.any_hit THEN 'padded'
             ELSE 'empty'
@@ -49,16 +49,6 @@ LEFT JOIN LATERAL (
                 THEN array_agg(h.content_key)
            END AS content_keys,
            bool_or(h.admitted) FILTER (WHERE s.query_key IS NOT NULL) AS any_hit,
-           -- As in `answers` of measure.sql: a hit that only the lexical signal scored, and with 0, is padding.
-           bool_or(
-               h.admitted
-               AND NOT (
-                   h.lexical_score IS NOT DISTINCT FROM 0
-                   AND h.vector_score IS NULL
-                   AND coalesce(h.score, 0) = 0
-                   AND NOT coalesce(jsonb_path_exists(h.signals, '$.** ? (@.type() == "number")'), false)
-               )
-           ) FILTER (WHERE s.query_key IS NOT NULL) AS real_hit,
            min(h.score_kind) FILTER (WHERE h.admitted AND s.query_key IS NOT NULL) AS score_kind
     FROM hits h
     WHERE h.search_id = s.search_id

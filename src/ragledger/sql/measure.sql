@@ -48,15 +48,13 @@ FROM scope
 GROUP BY GROUPING SETS ((), (surface), (in_session), (actor_kind));
 
 -- name: answers
--- Ok searches by what came back. Found: at least one hit that is no padding (measures/rates.py says what that is). Untold:
+-- Ok searches by what came back. Found: at least one real hit (a view of schema.sql says what that is). Untold:
 -- nobody knows what came back, because the result could not be read or was never handed over.
 -- The first hit settles nearly all searches by one join; the rest are looked up one by one.
 , topmost AS (
     SELECT search_id
-    FROM hits
+    FROM real_hits
     WHERE rank = 1
-      AND admitted
-      AND NOT (lexical_score IS NOT DISTINCT FROM 0 AND vector_score IS NULL AND coalesce(score, 0) = 0)
 ),
 unsettled AS MATERIALIZED (
     SELECT s.search_id, s.surface, s.in_session, s.actor_kind, s.admitted_count
@@ -67,17 +65,7 @@ unsettled AS MATERIALIZED (
 settled AS (
     SELECT u.*,
            EXISTS (SELECT FROM hits h WHERE h.search_id = u.search_id AND h.admitted) AS any_hit,
-           EXISTS (
-               SELECT FROM hits h
-               WHERE h.search_id = u.search_id
-                 AND h.admitted
-                 AND NOT (
-                     h.lexical_score IS NOT DISTINCT FROM 0
-                     AND h.vector_score IS NULL
-                     AND coalesce(h.score, 0) = 0
-                     AND NOT coalesce(jsonb_path_exists(h.signals, '$.** ? (@.type() == "number")'), false)
-                 )
-           ) AS real_hit
+           EXISTS (SELECT FROM real_hits r WHERE r.search_id = u.search_id) AS real_hit
     FROM unsettled u
 )
 SELECT surface,

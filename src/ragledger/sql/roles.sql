@@ -15,8 +15,8 @@ GRANT SELECT ON writer_fates, writer_refusals, rejections, pending_votes, collec
     shipping_delays, listed_documents, schema_migrations TO ragledger_reader;
 
 GRANT SELECT ON searches, hits, deliveries, assessments, feedback, pending_feedback, writers, rejected,
-    inventory, schema_migrations, current_votes, logical_searches, writer_fates, writer_refusals, rejections, pending_votes,
-    collector_arrears, collector_waiting, shipping_delays, listed_documents TO ragledger_collector;
+    inventory, schema_migrations, current_votes, logical_searches, real_hits, writer_fates, writer_refusals, rejections,
+    pending_votes, collector_arrears, collector_waiting, shipping_delays, listed_documents TO ragledger_collector;
 
 GRANT SELECT ON rollup_series, rollup_searches, rollup_latency, rollup_words, rollup_judged, rollup_shown, rollup_votes,
     rollup_document_days, rollup_documents, epochs, rollup_sealed TO ragledger_reader;
