@@ -5,6 +5,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= 2
 CRANFIELD ?= ../shared/data/cranfield
+# Tests start many interpreters; without bytecode on disk each compiles all of ours again.
+test test-processes: export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test test-processes test-all test-oldest lint format faults bench dashboards eval clean
 

@@ -51,37 +51,75 @@ def server_dsn() -> Iterator[str]:
         yield server.dsn
 
 
+class Admin:
+    """Makes databases and takes them away again, on one connection for all tests of a worker."""
+
+    def __init__(self, dsn: str) -> None:
+        self.dsn = dsn
+        self._connection: psycopg.Connection[Any] | None = None
+        self._left: list[str] = []
+
+    def make(self, name: str, template: str | None = None) -> Database:
+        copied = f' TEMPLATE "{template}"' if template else ""
+        self._run(f'CREATE DATABASE "{name}"{copied}')
+        self.clear()
+        return Database(make_conninfo(self.dsn, dbname=name))
+
+    def leave(self, name: str) -> None:
+        """It is dropped after the next one has been made: the server waits 0.1 s where a session is just ending."""
+        self._left.append(name)
+
+    def clear(self) -> None:
+        while self._left:
+            self._run(f'DROP DATABASE IF EXISTS "{self._left.pop()}" WITH (FORCE)')
+
+    def close(self) -> None:
+        self.clear()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _run(self, statement: str) -> None:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(self.dsn, autocommit=True)
+        self._connection.execute(statement)
+
+
 @pytest.fixture(scope="session")
-def template(server_dsn: str) -> Iterator[str]:
+def admin(server_dsn: str) -> Iterator[Admin]:
+    made = Admin(server_dsn)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def template(admin: Admin) -> Iterator[str]:
     name = f"rl_template_{os.getpid()}"
-    with psycopg.connect(server_dsn, autocommit=True) as admin:
-        admin.execute(f'CREATE DATABASE "{name}"')
-    with connect(make_conninfo(server_dsn, dbname=name), "ragledger") as connection:
+    made = admin.make(name)
+    with connect(made.dsn, "ragledger") as connection:
         schema.apply(connection, "ragledger", roles=True)
     yield name
-    with psycopg.connect(server_dsn, autocommit=True) as admin:
-        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+    admin.leave(name)
 
 
 @pytest.fixture
-def empty_database(server_dsn: str) -> Iterator[Database]:
+def empty_database(admin: Admin) -> Iterator[Database]:
     """A database without the schema."""
-    yield from _database(server_dsn, None)
+    yield from a_database(admin, None)
 
 
 @pytest.fixture
-def database(server_dsn: str, template: str) -> Iterator[Database]:
+def database(admin: Admin, template: str) -> Iterator[Database]:
     """A database with the schema and the group roles."""
-    yield from _database(server_dsn, template)
+    yield from a_database(admin, template)
 
 
 @pytest.fixture
-def make_database(server_dsn: str, template: str) -> Iterator[Callable[[], Database]]:
+def make_database(admin: Admin, template: str) -> Iterator[Callable[[], Database]]:
     """More than one of them."""
     opened: list[Iterator[Database]] = []
 
     def make() -> Database:
-        opened.append(_database(server_dsn, template))
+        opened.append(a_database(admin, template))
         return next(opened[-1])
 
     yield make
@@ -89,11 +127,8 @@ def make_database(server_dsn: str, template: str) -> Iterator[Callable[[], Datab
         next(generator, None)
 
 
-def _database(server_dsn: str, template: str | None) -> Iterator[Database]:
+def a_database(admin: Admin, template: str | None) -> Iterator[Database]:
+    """One of a name of its own; it goes when the generator goes on."""
     name = f"rl_test_{os.getpid()}_{next(_numbers)}"
-    copied = f' TEMPLATE "{template}"' if template else ""
-    with psycopg.connect(server_dsn, autocommit=True) as admin:
-        admin.execute(f'CREATE DATABASE "{name}"{copied}')
-    yield Database(make_conninfo(server_dsn, dbname=name))
-    with psycopg.connect(server_dsn, autocommit=True) as admin:
-        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+    yield admin.make(name, template)
+    admin.leave(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from fix_pg import Database
+from fix_pg import Admin, Database
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
@@ -22,7 +22,7 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture
-def make_login(server_dsn: str) -> Iterator[Callable[..., str]]:
+def make_login(server_dsn: str, admin: Admin) -> Iterator[Callable[..., str]]:
     """Makes login roles: `make_login("CREATEROLE", member_of=["ragledger_writer"])`.
 
     Ask for it before the database that the role gets rights in: a role with rights cannot be dropped.
@@ -32,16 +32,18 @@ def make_login(server_dsn: str) -> Iterator[Callable[..., str]]:
     def make(options: str = "", *, member_of: tuple[str, ...] = ()) -> str:
         name = f"rl_login_{os.getpid()}_{next(_numbers)}"
         made.append(name)
-        with psycopg.connect(server_dsn, autocommit=True) as admin:
-            admin.execute(f"CREATE ROLE {name} LOGIN {options}")
+        with psycopg.connect(server_dsn, autocommit=True) as connection:
+            connection.execute(f"CREATE ROLE {name} LOGIN {options}")
             for role in member_of:
-                admin.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), sql.Identifier(name)))
+                granted = sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), sql.Identifier(name))
+                connection.execute(granted)
         return name
 
     yield make
-    with psycopg.connect(server_dsn, autocommit=True) as admin:
+    admin.clear()
+    with psycopg.connect(server_dsn, autocommit=True) as connection:
         for name in made:
-            admin.execute(f"DROP ROLE {name}")
+            connection.execute(f"DROP ROLE {name}")
 
 
 @pytest.fixture(scope="module")

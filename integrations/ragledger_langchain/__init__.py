@@ -14,6 +14,8 @@ if find_spec("langchain_core") is None:
     raise ModuleNotFoundError(
         "ragledger_langchain needs: pip install 'ragledger[langchain]'", name="langchain_core"
     )
+from ragledger.forks import unforked
+
 try:
     from .direct import observe_store
     from .observe import observe
@@ -33,11 +35,13 @@ __all__ = ["LangChainInstrumentor", "feedback_tool", "install", "observe", "obse
 def __getattr__(name: str) -> Any:
     # Late: opentelemetry.instrumentation imports asyncio (40 ms), and only agents need LangChain's tools.
     if name == "LangChainInstrumentor":
-        from . import instrumentor
+        with unforked:
+            from . import instrumentor
 
         return instrumentor.LangChainInstrumentor
     if name in {"feedback_tool", "search_tool"}:
-        from . import tools
+        with unforked:
+            from . import tools
 
         return getattr(tools, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
 
+import ragledger
 from ragledger.drift import disabled
+from ragledger.forks import unforked
 
 if TYPE_CHECKING:
     from ragledger import Ledger
@@ -38,7 +40,8 @@ class LangChainInstrumentor(BaseInstrumentor):  # type: ignore[misc]
     def _instrument(self, **kwargs: Any) -> None:
         # Nothing leaves here: what OpenTelemetry's loader sees raised ends all later instrumentations.
         try:
-            from . import wrap
+            with unforked:
+                from . import wrap
 
             ledger = kwargs.get("ledger") or _from_environment(kwargs.get("tracer_provider"))
             wrap.watch(ledger)
@@ -57,8 +60,6 @@ class LangChainInstrumentor(BaseInstrumentor):  # type: ignore[misc]
 
 def _from_environment(tracer_provider: Any) -> Ledger:
     """The ledger that the process watches with already, else one that the environment describes."""
-    import ragledger
-
     from . import wrap
 
     watching = wrap.watched_by()

@@ -15,6 +15,7 @@ from typing import Any
 from ragledger.extraction import plain_number
 from ragledger.observation import open_observation
 from ragledger.rerankers import is_reranker, model_name
+from ragledger.spans.rerank import narrate_rerank
 
 from . import listening
 from .installed import known_state
@@ -78,8 +79,6 @@ def _narrated(step: Any, documents: Any) -> Iterator[None]:
 
 
 def _enter(spans: ExitStack, step: Any, documents: Any) -> None:
-    from ragledger.spans.rerank import narrate_rerank
-
     around = open_observation()
     search = getattr(around.opening, "search", None) if around is not None else None
     compressor = getattr(getattr(search, "retriever", None), "base_compressor", None)

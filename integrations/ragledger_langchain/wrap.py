@@ -8,7 +8,6 @@ records is decided in `recording.begin`.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from ragledger.drift import disabled
 from ragledger.extraction import load_entry_points
+from ragledger.forks import unforked
 
 from . import listening, recording
 from .installed import MARK, Mark, State, distinct, known_state, mark_of
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ragledger import Ledger
 
 __all__ = ["install", "uninstall", "unwatch", "watch", "watched_by", "wrap_for_marks"]
-
-_lock = threading.RLock()
 
 
 def install(cls: type[BaseRetriever] | None = None) -> None:
@@ -42,7 +40,7 @@ def install(cls: type[BaseRetriever] | None = None) -> None:
 
 def wrap_for_marks(cls: type[BaseRetriever] | None = None) -> None:
     """`install`, raising what LangChain makes it raise."""
-    with _lock:
+    with unforked:
         state = _state()
         state.observing = True
         if cls is not None:
@@ -53,14 +51,14 @@ def wrap_for_marks(cls: type[BaseRetriever] | None = None) -> None:
 
 def watch(ledger: Ledger) -> None:
     """Has every retriever of this process recorded in the ledger."""
-    with _lock:
+    with unforked:
         state = _state()
         state.everywhere = distinct((*state.everywhere, ledger))
 
 
 def unwatch(ledger: Ledger) -> None:
     """Ends `watch`; the classes are put back as they were unless a retriever has been observed by itself."""
-    with _lock:
+    with unforked:
         state = known_state()
         state.everywhere = tuple([known for known in state.everywhere if known is not ledger])
         if not state.everywhere and not state.observing:
@@ -74,7 +72,7 @@ def watched_by() -> tuple[Ledger, ...]:
 
 def uninstall() -> None:
     """Puts the classes back as they were. A wrapper that another library has wrapped stays, and passes through."""
-    with _lock:
+    with unforked:
         listening.unlisten()
         for cls in _classes(BaseRetriever):
             for name in (*_METHODS, "__init_subclass__"):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ragledger.model import Candidate, Returned
+from ragledger.spans.rerank import rerank_after
 
 from .postprocessors import are_rerankers, reranker_facts
 
@@ -191,8 +192,6 @@ class Prompts:
 
     def _narrate(self, span_id: str, sources: list[_Searched], reranker: Any, nodes: Any) -> None:
         """A reranker has a span of its own in each ledger, below that of the latest search whose nodes it gets."""
-        from ragledger.spans.rerank import rerank_after
-
         said = reranker_facts(reranker)
         count = len(nodes) if isinstance(nodes, (list, tuple)) else 0
         of_ledger = {id(searched.observation.ledger): searched.observation for searched in sources}

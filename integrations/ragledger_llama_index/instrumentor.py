@@ -5,7 +5,9 @@ Never raises while instrumenting: the loader of OpenTelemetry would stop all ins
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
@@ -83,13 +85,15 @@ class _FromEnvironment:
 
     def __init__(self, tracer_provider: Any) -> None:
         self._tracer_provider = tracer_provider
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._ledger: Ledger | None = None
         self._ours = False
         self._tried = False
+        _waiting.add(self)
 
     def __call__(self) -> Ledger | None:
-        if not self._tried:
+        opening = self._lock._is_owned()  # type: ignore[attr-defined]  # noqa: SLF001  a signal handler searches
+        if not self._tried and not opening:
             with self._lock:
                 if not self._tried:
                     self._find()
@@ -101,6 +105,10 @@ class _FromEnvironment:
         if self._ours and self._ledger is not None:
             self._ledger.close()
 
+    def after_fork(self) -> None:
+        """In a child: whoever was opening the ledger does not exist here."""
+        self._lock = threading.RLock()
+
     def _find(self) -> None:
         self._ledger = ledger_named("default")
         if self._ledger is not None:
@@ -111,3 +119,14 @@ class _FromEnvironment:
         except Exception as fault:  # noqa: BLE001  whatever the environment holds, the application goes on
             hooks().searches.guard.faults["adapter_disabled"] = 1
             disabled("LlamaIndex", fault)
+
+
+_waiting: weakref.WeakSet[_FromEnvironment] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for each in list(_waiting):
+        each.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

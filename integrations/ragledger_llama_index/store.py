@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from ragledger.extraction import Reading
+from ragledger.forks import unforked
 from ragledger.model import Returned
 from ragledger.observation import NullObservation, Observation, Opening, open_observation
 from ragledger.weights import UNREADABLE
@@ -50,7 +50,6 @@ class _Item(NamedTuple):
 
 
 _observed: dict[int, _Observed] = {}  # by identity: stores are not hashable
-_lock = threading.RLock()
 
 
 def observe_store(store: _S, ledger: Ledger, *, corpus: str | None = None) -> _S:
@@ -69,7 +68,7 @@ def observe_store(store: _S, ledger: Ledger, *, corpus: str | None = None) -> _S
     if not isinstance(target, BasePydanticVectorStore):
         raise TypeError(f"expected a vector store or an index over one, got {type(store).__name__}")
     key = id(target)
-    with _lock:
+    with unforked:
         for name in ("query", "aquery"):
             _wrap(type(target), name)
         reference = weakref.ref(target, lambda _: _observed.pop(key, None))

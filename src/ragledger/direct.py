@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import RagledgerError
+from .forks import unforked
 from .journal.state import Identity
-from .late_imports import late_imports
 from .memory_writer import MemoryWriter
 from .model import encode_record
 from .ports import FATE_UNKNOWN, Interrupted
@@ -242,8 +242,9 @@ class Direct:
             job.end(self._refuse(reason))
 
     def _open(self) -> Store:
-        with late_imports:
+        with unforked:
             from . import schema  # noqa: F401  what `connect` will need
+            from .postgres import rows  # noqa: F401  what `_land` will need
             from .postgres.store import Store
 
         if self._store is None or self._connection is None or self._connection.closed:

@@ -14,6 +14,7 @@ import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from .forks import unforked
 from .model import ScoreKind
 from .weights import UNKNOWN, Weights
 
@@ -149,7 +150,8 @@ def load_entry_points() -> None:
     if _loaded:
         return
     _loaded = True
-    from importlib.metadata import entry_points
+    with unforked:
+        from importlib.metadata import entry_points
 
     for offered in entry_points(group=ENTRY_POINTS):
         if offered.name not in _registered:  # what the application registered by hand wins

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from datetime import datetime, timezone
 from uuid import UUID, SafeUUID
 
@@ -33,8 +34,6 @@ def fingerprint(text: str, key: bytes) -> bytes:
 
 def normalised(query: str) -> str:
     """A question as it is told from others: width and case folded, white space in one form. Nothing else: words count."""
-    import unicodedata  # here: only whoever keys queries needs it
-
     return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .faults import error_type
+from .forks import unforked
 from .journal import directory as files
 from .journal.backlog import Backlog, Batch
 from .journal.salvage import mend
 from .journal.state import WriterState
-from .late_imports import late_imports
 from .memory_writer import MemoryWriter
 from .rejections import Rejections
 
@@ -83,7 +83,7 @@ class Shipper:
             DatabaseUnavailable, SchemaError: the pass ended early; nothing is lost or doubled.
         """
         store = self._open()
-        from .postgres.connection import translated  # there already: `_open` imports under the lock
+        from .postgres.connection import translated  # there already: `_open` has it
 
         landed = 0
         with translated():
@@ -125,8 +125,9 @@ class Shipper:
         self._connection = self._store = None
 
     def _open(self) -> Store:
-        with late_imports:
+        with unforked:
             from . import schema  # noqa: F401  what `connect` will need
+            from .postgres import rows  # noqa: F401  what a pass will need
             from .postgres.connection import translated
             from .postgres.store import Store
 

@@ -10,12 +10,12 @@ from uuid import UUID
 
 from .clock import SystemClock
 from .errors import ConfigError
+from .forks import unforked
 from .guard import Guard
 from .journal.directory import target_of
 from .journal.journal import Journal
 from .journalled import Journalled
 from .keys import load_key
-from .late_imports import late_imports
 from .ledger import Ledger
 from .parts import Parts
 from .settings import Settings, config_home, state_home
@@ -73,8 +73,9 @@ class Target:
         Raises:
             DatabaseUnavailable, SchemaError, EmbeddedError
         """
-        from .postgres.connection import connect
-        from .schema import check
+        with unforked:
+            from .postgres.connection import connect
+            from .schema import check
 
         if self._server is not None:
             self._server.ensure()  # a forked child holds no lease, and a killed server does not come back by itself
@@ -87,9 +88,10 @@ class Target:
         return connection
 
     def _embed(self) -> None:
-        from .embedded import EmbeddedServer
-        from .postgres.connection import connect
-        from .schema import apply
+        with unforked:
+            from .embedded import EmbeddedServer
+            from .postgres.connection import connect
+            from .schema import apply
 
         self._server = server = EmbeddedServer.acquire()
         self.release = server.release
@@ -138,7 +140,7 @@ def open(
 def _assemble(
     target: Target, name: str, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None
 ) -> Ledger:
-    with late_imports:  # 9 ms that `import ragledger` does without
+    with unforked:  # 9 ms that `import ragledger` does without
         from . import metrics
         from .spans.contents import contents_from
 
@@ -174,7 +176,8 @@ def _assemble(
 
 
 def _direct(target: Target) -> Direct:
-    from .direct import Direct
+    with unforked:
+        from .direct import Direct
 
     chosen = target.settings
     connect = partial(target.connect, statement_timeout_s=_DIRECT_STATEMENT_TIMEOUT_S)
@@ -209,7 +212,8 @@ def _cap_bytes(settings: Settings) -> int:
 def _push(settings: Settings, guard: Guard) -> Push | None:
     if not settings.push_targets:
         return None
-    from .push import Push, targets_from
+    with unforked:
+        from .push import Push, targets_from
 
     return Push(targets_from(settings.push_targets, os.environ), guard)
 
@@ -217,8 +221,9 @@ def _push(settings: Settings, guard: Guard) -> Push | None:
 def _annotations(
     narrator: OtelNarrator | None, push: Push | None, lookup: _LazyLookup, guard: Guard
 ) -> Annotations:
-    from .annotations import Annotations, Teller
-    from .spans.feedback import FeedbackSpans
+    with unforked:
+        from .annotations import Annotations, Teller
+        from .spans.feedback import FeedbackSpans
 
     tellers: list[Teller] = [FeedbackSpans(narrator)] if narrator is not None else []
     if push is not None:
@@ -249,7 +254,8 @@ class _LazyLookup:
 
     def _opened(self) -> PostgresLookup:
         if self._lookup is None or self._pid != os.getpid():
-            from .postgres.lookup import PostgresLookup
+            with unforked:
+                from .postgres.lookup import PostgresLookup
 
             self._lookup, self._pid = PostgresLookup(self._target.dsn, self._target.schema), os.getpid()
         return self._lookup

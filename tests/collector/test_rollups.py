@@ -69,8 +69,9 @@ hits = (
 class Happenings:
     """Everything that can happen to a table, in any order; what arrives has a number of its own."""
 
-    def __init__(self, database: Database, draw: st.DrawFn) -> None:
+    def __init__(self, database: Database, collector: psycopg.Connection[Any], draw: st.DrawFn) -> None:
         self.database, self.draw = database, draw
+        self.collector = collector
         self.rows = TableRows()
         self.made: list[tuple[UUID, int]] = []
         self.here: list[tuple[UUID, int]] = []
@@ -120,7 +121,8 @@ class Happenings:
         remove_votes(connection, self.draw(st.sampled_from([("human", ("ana",)), ("human", ("",))])))
 
     def collect(self, _: psycopg.Connection[Any]) -> None:
-        collect(self.database, numbers=self.draw(st.integers(1, 9)), minutes=self.draw(st.integers(1, 3)))
+        numbers, minutes = self.draw(st.integers(1, 9)), self.draw(st.integers(1, 3))
+        Collector(self.collector, numbers=numbers, minutes=minutes).run()
 
 
 _WHAT = [
@@ -129,14 +131,14 @@ _WHAT = [
 ]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_p11_any_order_of_events_and_passes_is_as_one_recompute_at_the_end(
     database: Database, data: st.DataObject
 ) -> None:
     forget(database, everything=True)
-    happenings = Happenings(database, data.draw)
-    with database.connect() as connection:
+    with database.connect() as connection, database.connect(role="ragledger_collector") as collector:
+        happenings = Happenings(database, collector, data.draw)
         for what in data.draw(st.lists(st.sampled_from(_WHAT), min_size=6, max_size=24)):
             getattr(happenings, what)(connection)
     collect(database)

@@ -8,14 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 from dashboards.world import fill
-from fix_pg import Database, _database
+from fix_pg import Admin, Database, a_database
 
 _READER = "ragledger_reader"
 
 
 @pytest.fixture(scope="session")
-def filled(server_dsn: str, template: str) -> Iterator[Database]:
-    made = _database(server_dsn, template)
+def filled(admin: Admin, template: str) -> Iterator[Database]:
+    made = a_database(admin, template)
     database = next(made)
     fill(database)
     yield database
@@ -23,8 +23,8 @@ def filled(server_dsn: str, template: str) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def nothing(server_dsn: str, template: str) -> Iterator[Database]:
-    made = _database(server_dsn, template)
+def nothing(admin: Admin, template: str) -> Iterator[Database]:
+    made = a_database(admin, template)
     yield next(made)
     next(made, None)
 

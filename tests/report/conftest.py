@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from collector_world import arrive, collect
 from dashboards.world import fill
-from fix_pg import Database, _database
+from fix_pg import Admin, Database, a_database
 from measures.table_rows import START, TableRows, hit
 from report.pictures import picture
 
@@ -55,9 +55,9 @@ def full_file(full_page: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def filled(server_dsn: str, template: str) -> Iterator[Database]:
+def filled(admin: Admin, template: str) -> Iterator[Database]:
     """The dashboards' world, and a project, a surface, a reason and a kind with names that are not to be trusted."""
-    made = _database(server_dsn, template)
+    made = a_database(admin, template)
     database = next(made)
     fill(database)
     rows = TableRows()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from typing import TYPE_CHECKING
+
+from ragledger.forks import unforked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +23,6 @@ except ImportError:  # Windows: refused by name in `layout.refuse_platform`, bef
 
 __all__ = ["FileLock"]
 
-# Held while a descriptor is opened or closed, and round every fork, so that no fork sees one that is not in the set.
-_guard = threading.RLock()
 _descriptors: set[int] = set()
 
 
@@ -38,7 +37,7 @@ class FileLock:
     def take(self, *, shared: bool) -> bool:
         """Take the lock unless somebody holds it against us; creates the file."""
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
-        with _guard:
+        with unforked:  # no fork sees one that is not in the set
             if self.held:
                 return True
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -75,7 +74,7 @@ class FileLock:
 
     def let_go(self) -> None:
         """Close our copy; a child process that was given the descriptor goes on holding the lock."""
-        with _guard:
+        with unforked:  # no fork sees one that is not in the set
             if self._descriptor is not None and self.held:
                 _descriptors.discard(self._descriptor)
                 os.close(self._descriptor)
@@ -87,10 +86,6 @@ def _forget_in_child() -> None:
         with contextlib.suppress(OSError):
             os.close(descriptor)
     _descriptors.clear()
-    _guard.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_forget_in_child
-    )
+os.register_at_fork(after_in_child=_forget_in_child)

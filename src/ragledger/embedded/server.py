@@ -10,6 +10,7 @@ from ragledger.embedded.layout import Layout, locate, refuse_platform, server_ac
 from ragledger.embedded.lease import FileLock
 from ragledger.embedded.reasons import clear_line, start_failure
 from ragledger.errors import EmbeddedError
+from ragledger.forks import unforked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +75,8 @@ class EmbeddedServer:
         except BaseException:
             self.release()
             raise
-        from ragledger.embedded.database import make_dsn
+        with unforked:
+            from ragledger.embedded.database import make_dsn
 
         self.dsn = make_dsn(cast("str", facts["socket_dir"]), cast("int", facts.get("port", PORT)))
         self.version = cast("int", facts["version"])
@@ -140,7 +142,8 @@ class EmbeddedServer:
         finally:
             lock.let_go()
         # Takes 0.1 s and will be needed: now, while the server starts.
-        import ragledger.embedded.database  # noqa: F401
+        with unforked:
+            import ragledger.embedded.database  # noqa: F401
 
     def _check(self, facts: dict[str, object]) -> None:
         check_throwaway(self._layout, made_throwaway=bool(facts.get("throwaway")), wanted=self._throwaway)
@@ -151,6 +154,7 @@ class EmbeddedServer:
             )
 
     def _try(self, facts: dict[str, object]) -> str | None:
-        from ragledger.embedded.database import try_connect
+        with unforked:
+            from ragledger.embedded.database import try_connect
 
         return try_connect(cast("str", facts["socket_dir"]), cast("int", facts.get("port", PORT)))

@@ -75,9 +75,9 @@ class Segment:
         """Lets go of it; the file stays."""
         self.view.release()
         self._map.close()
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        fd, self._fd = self._fd, -1  # first: a child forked in between must not close it a second time
+        if fd >= 0:
+            os.close(fd)
 
     def discard(self) -> None:
         """Lets go of it and removes the file."""

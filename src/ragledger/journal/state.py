@@ -21,6 +21,7 @@ from uuid import UUID
 import msgspec
 
 from ragledger import sanitise
+from ragledger.forks import unforked
 
 from . import directory as files
 
@@ -63,7 +64,10 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class WriterState:
-    """The lock and the counters of one writer: held by the writer itself, or by whoever adopts a dead one."""
+    """The lock and the counters of one writer: held by the writer itself, or by whoever adopts a dead one.
+
+    No fork falls between the descriptor and the list of those that a child lets go of.
+    """
 
     def __init__(self, path: Path, fd: int, page: mmap.mmap) -> None:
         self.path = path
@@ -93,24 +97,25 @@ class WriterState:
             OSError: no space, no permission, somebody else is making it or has made it.
         """
         hidden = path.with_suffix(".new")
-        fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not still():
-                raise FileExistsError(path.name)  # noqa: TRY301  cleaned up below
-            files.reserve(fd, _SIZE)
-            page = mmap.mmap(fd, _SIZE)
-            pid = os.getpid() if pid is None else pid
-            _STATIC.pack_into(page, 0, _MAGIC, _VERSION, pid, writer_id.bytes, started_at)
-            raw = msgspec.msgpack.encode(identity)
-            struct.pack_into("=Q", page, _IDENTITY, len(raw))
-            page[_IDENTITY + 8 : _IDENTITY + 8 + len(raw)] = raw
-            os.rename(hidden, path)
-        except BaseException:
-            os.close(fd)
-            hidden.unlink(missing_ok=True)
-            raise
-        return cls(path, fd, page)
+        raw = msgspec.msgpack.encode(identity)
+        pid = os.getpid() if pid is None else pid
+        with unforked:
+            fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not still():
+                    raise FileExistsError(path.name)  # noqa: TRY301  cleaned up below
+                files.reserve(fd, _SIZE)
+                page = mmap.mmap(fd, _SIZE)
+                _STATIC.pack_into(page, 0, _MAGIC, _VERSION, pid, writer_id.bytes, started_at)
+                struct.pack_into("=Q", page, _IDENTITY, len(raw))
+                page[_IDENTITY + 8 : _IDENTITY + 8 + len(raw)] = raw
+                os.rename(hidden, path)
+            except BaseException:
+                os.close(fd)
+                hidden.unlink(missing_ok=True)
+                raise
+            return cls(path, fd, page)
 
     @classmethod
     def peek(cls, path: Path) -> WriterState | None:
@@ -124,20 +129,21 @@ class WriterState:
 
     @classmethod
     def _open(cls, path: Path, *, lock: bool) -> WriterState | None:
-        try:
-            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return None
-        try:
-            if lock:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Between open and lock the last adopter may have finished and unlinked the file.
-                if not files.leads_to(path, os.fstat(fd)):
-                    raise FileNotFoundError(path.name)
-            return cls(path, fd, mmap.mmap(fd, _SIZE))
-        except (OSError, ValueError, msgspec.DecodeError):
-            os.close(fd)
-            return None
+        with unforked:
+            try:
+                fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            except OSError:
+                return None
+            try:
+                if lock:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    # Between open and lock the last adopter may have finished and unlinked the file.
+                    if not files.leads_to(path, os.fstat(fd)):
+                        raise FileNotFoundError(path.name)
+                return cls(path, fd, mmap.mmap(fd, _SIZE))
+            except (OSError, ValueError, msgspec.DecodeError):
+                os.close(fd)
+                return None
 
     @property
     def attempted(self) -> int:
@@ -202,12 +208,13 @@ class WriterState:
 
         In a forked child this leaves the parent's lock alone: it closes a duplicate.
         """
-        if self._fd >= 0:
-            mapped, self.counters = self.counters, memoryview(bytearray(self._page[:])).cast("Q")
-            mapped.release()
-            self._page.close()
-            os.close(self._fd)
-            self._fd = -1
+        with unforked:
+            if self._fd >= 0:
+                mapped, self.counters = self.counters, memoryview(bytearray(self._page[:])).cast("Q")
+                mapped.release()
+                self._page.close()
+                os.close(self._fd)
+                self._fd = -1
 
 
 def _who(page: mmap.mmap) -> tuple[UUID, int, int, Identity]:

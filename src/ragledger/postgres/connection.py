@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 import psycopg
@@ -12,6 +14,7 @@ from psycopg import sql
 from psycopg.abc import PQGen
 
 from ragledger.errors import DatabaseUnavailable
+from ragledger.forks import unforked
 
 __all__ = [
     "Connection",
@@ -27,6 +30,7 @@ __all__ = [
 Connection: TypeAlias = "psycopg.Connection[tuple[object, ...]]"
 
 _R = TypeVar("_R")
+_W = TypeVar("_W")
 _CONNECT_TIMEOUT_S = 5
 _GRACE_S = 5.0
 _SET_OPTION_SINCE = 160000
@@ -61,6 +65,7 @@ def connect(
     Raises:
         DatabaseUnavailable: no connection; the message names no host, user or password.
     """
+    _wake_resolver()
     try:
         # Not by `options`: that would replace those of the dsn, which some hosted servers route by.
         connection = _Bounded.connect(
@@ -83,6 +88,17 @@ def connect(
         connection.close()
         raise DatabaseUnavailable(f"the database refused the session ({type(exc).__name__})") from None
     return connection
+
+
+@cache
+def _wake_resolver() -> None:
+    """Makes the first look-up of a process in a moment without a fork.
+
+    It imports, and it reads the C library's configuration under a lock: a child of that moment could never again look
+    up a name. This one is answered from a file.
+    """
+    with unforked, contextlib.suppress(OSError):
+        socket.getaddrinfo("localhost", None)
 
 
 def acting_as(connection: Connection) -> str:
@@ -138,7 +154,7 @@ def translated() -> Iterator[None]:
 
 
 class _Bounded(psycopg.Connection[tuple[object, ...]]):
-    """Gives up when nothing is heard for longer than any statement may take.
+    """Gives up when nothing is heard for longer than any statement may take, and keeps forks out of the driver.
 
     The statement timeout is kept by the server: when packets are dropped on the way, or a proxy hangs, nobody else ends
     the wait.
@@ -146,8 +162,13 @@ class _Bounded(psycopg.Connection[tuple[object, ...]]):
 
     longest_s = _CONNECT_TIMEOUT_S + _GRACE_S
 
+    @classmethod
+    def _connect_gen(cls, *args: Any, **options: Any) -> Any:
+        return _unforked_steps(super()._connect_gen(*args, **options))
+
     def wait(self, gen: PQGen[_R], *args: Any, **options: Any) -> _R:
-        return super().wait(self._until(gen, time.monotonic() + self.longest_s), *args, **options)
+        steps = self._until(_unforked_steps(gen), time.monotonic() + self.longest_s)
+        return super().wait(steps, *args, **options)
 
     def _until(self, gen: PQGen[_R], deadline: float) -> PQGen[_R]:
         try:
@@ -160,6 +181,18 @@ class _Bounded(psycopg.Connection[tuple[object, ...]]):
                 state = gen.send(ready)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
+
+
+def _unforked_steps(gen: Generator[_W, Any, _R]) -> Generator[_W, Any, _R]:
+    """The same steps, without a fork in the middle of one: TLS holds locks there. Between them it waits, and not here."""
+    ready: Any = None
+    try:
+        while True:
+            with unforked:
+                state = gen.send(ready)
+            ready = yield state
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
 
 
 def _reason(exc: Exception) -> str:

@@ -18,6 +18,7 @@ from opentelemetry.context import Context
 from opentelemetry.environment_variables import OTEL_PYTHON_TRACER_PROVIDER
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider
 
+from ragledger.forks import unforked
 from ragledger.model import SearchRecord
 from ragledger.ports import Narration, SpanFacts, TraceIds
 
@@ -51,6 +52,10 @@ class OtelNarrator:
     """Starts a span per search; a provider set later is picked up, and without one it costs almost nothing."""
 
     def __init__(self, provider: TracerProvider | None = None, contents: Contents | None = None) -> None:
+        with unforked:  # here: it needs this module; and not in a search, which would wait for other imports
+            from .beside import meet
+
+        self._meet = meet
         # Where the environment names a provider, asking for it is what sets it up.
         self._may_be_unset = (
             provider is None
@@ -86,9 +91,7 @@ class OtelNarrator:
             attributes[n.TOP_K] = known.top_k
         beside = None
         if _UTIL_GENAI in _modules or _OPENINFERENCE in _modules:
-            from .beside import meet
-
-            beside = meet(current, attributes)
+            beside = self._meet(current, attributes)
             if beside.narration is not None:
                 return beside.narration
         span = self.tracer.start_span(
@@ -115,8 +118,8 @@ def narrator_for(provider: TracerProvider | None, contents: Contents | None = No
 
 def scope_version() -> str | None:
     """Of the instrumentation scope, which is this distribution."""
-    # Here: it brings in zipfile and email, a tenth of what `import ragledger` may take.
-    from importlib.metadata import PackageNotFoundError, version
+    with unforked:  # here: it brings in zipfile and email, a tenth of what `import ragledger` may take
+        from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version("ragledger")
