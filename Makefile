@@ -61,8 +61,10 @@ faults: $(VENV)/.stamp  ## kills, outages, mutants; writes docs/faults.md
 	$(BIN)/python -m pytest -n $(WORKERS) -m faults tests/faults --faults-page=docs/faults.md
 
 simulate: $(VENV)/.stamp  ## do the intervals and the comparison hold what they say? seeds from the commit
-	$(BIN)/python benchmarks/intervals.py --runs 1000
+	$(BIN)/python benchmarks/intervals.py --runs 750
 	$(BIN)/python benchmarks/comparison.py --seeds 100 --only same --world "one surface"
+	$(BIN)/python benchmarks/comparison.py --seeds 25 --only family
+	$(BIN)/python benchmarks/comparison.py --seeds 25 --only voters
 
 bench: $(VENV)/.stamp  ## what every number in the README is produced by
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

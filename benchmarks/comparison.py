@@ -6,7 +6,9 @@
 `same`: two epochs that are alike are told apart in at most 5 %, and the interval of the difference holds the true one in 93 to
 98 %, over all searches (on one surface, and on three that differ and shift) and paired by question. `change`: the same
 coverage where B is better. `voters`: two epochs that are alike, whose voters differ in how strict they are, are called
-better or worse in at most 5 %. `power`: at the planned number of votes a change is found as often as the formula says, within 3
+better or worse in at most 5 %, over all searches and paired by question, and the interval holds the truth in at least 93 %.
+`family`: with Holm over k = 1, 3, 5, 10, in at most 5 % anything is found where nothing changed, and no verdict points the
+wrong way more often where B is better, worse, or better further down alone; the whole of `measures/compared.py` runs. `power`: at the planned number of votes a change is found as often as the formula says, within 3
 points. Exit 1 when a cell is outside by more than chance explains (four standard errors). Speed: `benchmarks/compare_speed.py`.
 """
 
@@ -19,15 +21,17 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+from comparison_world import CHANGES, RANKED, STRICTNESS, Votes, asked_by, family
 from intervals import seed_of_commit
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from ragledger.measures.difference import Actors, Clusters, difference
+from ragledger.measures.difference import Actors, Clusters, Difference, difference
 from ragledger.measures.interval import Sums, clustered
-from ragledger.measures.paired import differences, paired, sign_flipped
-from ragledger.measures.permutation import permuted
+from ragledger.measures.paired import Paired, differences, paired, sign_flipped
+from ragledger.measures.paired_voters import Said, voters_term
+from ragledger.measures.permutation import Tested, permuted
 from ragledger.measures.power import votes_needed
 
 PRECISIONS = (0.3, 0.6, 0.9)
@@ -41,7 +45,7 @@ STANDARD_ERRORS = 4.0
 SHUFFLES = 499
 SURFACES = np.array([-0.1, 0.0, 0.04])
 VOTERS = (5, 10, 20, 40)
-STRICTNESS = 0.1
+WHO = ("others", "the same", "the same, unevenly")
 MIXES = ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
 
 Floats = NDArray[np.float64]
@@ -80,21 +84,34 @@ def by_question(
     return tested.p <= ALPHA, found.low <= true <= found.high
 
 
-def by_voters(rng: np.random.Generator, precision: float, voters: int, n: int) -> tuple[bool, bool]:
-    """Whether two epochs that are alike were told apart: by p alone, and by p and interval. Two votes a search, by one voter."""
-    actor = np.tile(rng.integers(0, voters, size=n), 2) + np.repeat([0, voters], n)
-    strict = rng.normal(0.0, STRICTNESS, size=2 * voters)
-    judged = np.full(2 * n, 2.0)
-    useful = rng.binomial(2, np.clip(precision + strict[actor], 0.0, 1.0)).astype(float)
-    of_b, surface = np.repeat([False, True], n), np.zeros(2 * n, dtype=np.int64)
-    actors = Actors(of_b=of_b, surface=surface, actor=actor, useful=useful, judged=judged)
-    clusters = Clusters(of_b=of_b, surface=surface, useful=useful, judged=judged, actors=actors)
-    found = difference(clusters)
+def by_voters(rng: np.random.Generator, votes: Votes) -> tuple[bool, bool, bool]:
+    """Whether two epochs that are alike were told apart, by p alone, by p and interval; and whether the interval held 0."""
+    zero = np.zeros(len(votes.of_b), dtype=np.int64)
+    actors = Actors(
+        of_b=votes.of_b, surface=zero, actor=votes.actor, useful=votes.useful, judged=votes.judged
+    )
+    clusters = Clusters(
+        of_b=votes.of_b, surface=zero, useful=votes.useful, judged=votes.judged, actors=actors
+    )
     tested = permuted(clusters, seed=int(rng.integers(2**31)), shuffles=SHUFFLES)
+    return _told(difference(clusters), tested)
+
+
+def by_voters_paired(rng: np.random.Generator, votes: Votes) -> tuple[bool, bool, bool]:
+    """The same, paired by question."""
+    gains = differences(votes.question, votes.of_b, votes.useful, votes.judged)
+    said = Said(
+        question=votes.question, of_b=votes.of_b, actor=votes.actor, useful=votes.useful, judged=votes.judged
+    )
+    tested = sign_flipped(gains, seed=int(rng.integers(2**31)), shuffles=SHUFFLES)
+    return _told(paired(gains, voters_term(said)), tested)
+
+
+def _told(found: Difference | Paired | None, tested: Tested | None) -> tuple[bool, bool, bool]:
     if found is None or found.low is None or found.high is None or tested is None:
-        return False, False
-    by_chance = tested.p <= ALPHA
-    return by_chance, by_chance and not found.low <= 0 <= found.high
+        return False, False, True
+    by_chance, held = tested.p <= ALPHA, found.low <= 0 <= found.high
+    return by_chance, by_chance and not held, held
 
 
 def power_at(
@@ -171,14 +188,46 @@ def same_or_changed(
 
 def voters_differ(rng: np.random.Generator, runs: int, console: Console) -> int:
     """Prints how often voters who differ tell two epochs apart that are alike; returns how many cells are wrong."""
-    table = Table("precision", "searches a side", "voters a side", "p alone", "told apart")
-    wrong = 0
-    for precision, n, voters in itertools.product((0.3, 0.6), (50, 150), VOTERS):
-        found = [by_voters(rng, precision, voters, n) for _ in range(runs)]
-        by_chance, told = (float(np.mean(column)) for column in zip(*found, strict=True))
-        wrong += told > ALPHA + STANDARD_ERRORS * _error(ALPHA, runs)
-        table.add_row(str(precision), str(n), str(voters), f"{by_chance:.3f}", f"{told:.3f}")
+    heads = ("over", "voters", "searches a side", "voters a side", "p alone", "told apart", "held")
+    table, wrong = Table(*heads), 0
+    for over, told in (("searches", by_voters), ("questions", by_voters_paired)):
+        for who, n, voters in itertools.product(WHO, (50, 150), VOTERS):
+            found = [
+                told(rng, asked_by(rng, who, voters, n, differ=over == "questions")) for _ in range(runs)
+            ]
+            by_chance, apart, held = (float(np.mean(column)) for column in zip(*found, strict=True))
+            wrong += apart > ALPHA + STANDARD_ERRORS * _error(ALPHA, runs)
+            wrong += held < LOWEST - STANDARD_ERRORS * _error(ALPHA, runs)
+            shares = (f"{share:.3f}" for share in (by_chance, apart, held))
+            table.add_row(over, who, str(n), str(voters), *shares)
     console.print(f"voters whose precision differs by {STRICTNESS} (sd); {runs:,} comparisons per cell")
+    console.print(table)
+    return wrong
+
+
+def families(rng: np.random.Generator, runs: int, console: Console) -> int:
+    """Prints what is found at several k together, and which way verdicts point; returns how many cells are wrong."""
+    heads = ("over", "B is", "searches a side", "Holm: false", *(f"k = {k}" for k in RANKED))
+    table, wrong = Table(*heads, "better", "worse"), 0
+    slack = STANDARD_ERRORS * _error(ALPHA, runs)
+    for over, change, n in itertools.product(("searches", "questions"), CHANGES, (50, 150)):
+        found = [family(rng, change, n, SHUFFLES, paired=over == "questions") for _ in range(runs)]
+        false = float(np.mean([one.false for one in found]))
+        better, worse = (float(np.mean([one.word == word for one in found])) for word in ("better", "worse"))
+        against = {"the same": better + worse, "worse": better}.get(change, worse)
+        wrong += (false > ALPHA + slack) + (against > ALPHA + slack)
+        told = (f"{np.mean([one.told[k] for one in found]):.3f}" for k in RANKED)
+        unchanged = change not in {"better", "worse"}
+        table.add_row(
+            over,
+            change,
+            str(n),
+            f"{false:.3f}" if unchanged else "none",
+            *told,
+            f"{better:.3f}",
+            f"{worse:.3f}",
+        )
+    console.print(f"several k with Holm, and the verdict at k = 5; {runs:,} comparisons per cell")
     console.print(table)
     return wrong
 
@@ -212,7 +261,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     options.add_argument("--seeds", type=int, default=200, help="simulated comparisons per cell")
     options.add_argument("--seed", type=int, default=None, help="default: from the commit")
-    options.add_argument("--only", choices=("same", "change", "voters", "power"), default=None)
+    options.add_argument("--only", choices=("same", "change", "voters", "family", "power"), default=None)
     options.add_argument("--world", choices=tuple(WORLDS), default=None, help="one kind of epochs only")
     given = options.parse_args()
     seed = given.seed if given.seed is not None else seed_of_commit()
@@ -227,6 +276,8 @@ def main() -> int:
         wrong += same_or_changed(rng, names, given.seeds, 0.05, console)
     if given.only in (None, "voters"):
         wrong += voters_differ(rng, given.seeds, console)
+    if given.only in (None, "family"):
+        wrong += families(rng, given.seeds, console)
     if given.only in (None, "power"):
         wrong += power(rng, given.seeds, console)
     console.print(f"{wrong} cells wrong by more than chance")

@@ -109,7 +109,7 @@ def reading(of: Experiment, votes: list[Vote], weight: float, *, complete: bool)
         useful = bool(of.useful[vote.question, vote.document])
         hits.append(HitFact(UUID(int=vote.search), vote.rank, 1, useful, [f"reader-{vote.reader}"], said))
     fusions = {EPOCH: fusion_of(effective, signals)}
-    return Reading("judge", {"judge": len(hits)}, epoch, fusions, searches, hits, [], SHOWN)
+    return Reading("judge", {"judge": len(hits)}, epoch, fusions, searches, hits, [], SHOWN, ())
 
 
 def calibrated(found: Reading, *, impute: bool = False) -> Calibration:

@@ -71,7 +71,7 @@ def measurement(
     starts = [search["started_at"] for search in searches]
     corpora = {search["corpus"] for search in searches}
     return {
-        "schema": 2,
+        "schema": 3,
         "useful_from": useful_from,
         "cuts": list(CUTS),
         "window": {
@@ -333,17 +333,17 @@ def _ranks(hits: list[Row]) -> Row:
     recorded = any(hit["opened_by"] for hit in hits)
     return {
         "top": TOP,
-        "positions": [
-            _position(position, [hit for hit in hits if hit["position"] == position], recorded)
+        "at": [
+            _at_rank(position, [hit for hit in hits if hit["position"] == position], recorded)
             for position in range(1, last + 1)
         ],
-        "beyond": _position(None, [hit for hit in hits if (hit["position"] or 0) > TOP], recorded),
+        "beyond": _at_rank(None, [hit for hit in hits if (hit["position"] or 0) > TOP], recorded),
     }
 
 
-def _position(position: int | None, hits: list[Row], recorded: bool) -> Row:
+def _at_rank(position: int | None, hits: list[Row], recorded: bool) -> Row:
     return {
-        "position": position,
+        "rank": position,
         "shown": len(hits),
         "accessed": len([hit for hit in hits if hit["opened_by"]]) if recorded else None,
         "voters": {kind: _feedback(hits, kind, recorded) for kind in KINDS},

@@ -7,12 +7,11 @@ number means is said in `measures/report.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timezone
 from typing import TypeVar
 
 import msgspec
 
-from .errors import NothingToMeasure
+from .emptiness import nothing_in
 from .measures import facts
 from .measures.report import Measurement, Window
 from .measures.summary import summarise
@@ -42,14 +41,14 @@ def measure(
     `step` is called after each of the `STEPS` parts of the work.
 
     Raises:
-        NothingToMeasure: no search lies in the window; the message says when the newest one was.
+        NothingToMeasure: no search lies in the window; the message says what there is.
     """
     with reading(connection):
         connection.execute(named_queries("measure")["settings"])
         reader = ScopeReader(connection, window, useful_from)
         extent = reader.one("measure", "extent", facts.ExtentFact)
         if not extent.searches:
-            raise NothingToMeasure(_nothing(window, _newest(connection, window, useful_from)))
+            raise nothing_in(connection, window, "measure")
         step(1)
         found = _facts(reader, extent, step)
     measurement = summarise(found, window, useful_from)
@@ -76,35 +75,3 @@ def _facts(reader: ScopeReader, extent: facts.ExtentFact, step: Callable[[int], 
         stored=read("stored", facts.StoredFact, "assessments"),
         assessed=read("assessed", facts.AssessedFact, "assessments"),
     )
-
-
-def _newest(connection: Connection, window: Window, useful_from: Outcome) -> datetime | None:
-    unbounded = msgspec.structs.replace(window, since=None, until=None)
-    return (
-        ScopeReader(connection, unbounded, useful_from).one("measure", "extent", facts.ExtentFact).last_search
-    )
-
-
-def _nothing(window: Window, newest: datetime | None) -> str:
-    named = [
-        f"{name} {value!r}"
-        for name, value in (
-            ("project", window.project),
-            ("corpus", window.corpus),
-            ("surface", window.surface),
-        )
-        if value is not None
-    ]
-    bounds = [
-        f"{word} {_minute(bound)}"
-        for word, bound in (("since", window.since), ("until", window.until))
-        if bound is not None
-    ]
-    searches = f"no search of {', '.join(named)}" if named else "no search"
-    if newest is None:
-        return f"nothing to measure: {searches} was ever recorded"
-    return f"nothing to measure: {searches} {' '.join(bounds)}; the newest one was at {_minute(newest)}"
-
-
-def _minute(moment: datetime) -> str:
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")

@@ -28,7 +28,7 @@ class ScopeReader:
     def __init__(
         self, connection: Connection, window: Window, useful_from: Outcome, epoch: str | None = None
     ) -> None:
-        self._connection = connection
+        self.connection, self.window = connection, window
         self._parameters = {
             **scope_parameters(window, epoch),
             "useful": list(OUTCOMES[OUTCOMES.index(useful_from) :]),
@@ -39,7 +39,7 @@ class ScopeReader:
     def all(self, file: str, query: str, fact: type[Fact], **given: object) -> list[Fact]:
         """Every row of the query of `sql/<file>.sql`; `given` are parameters of its own."""
         text = named_queries("scope")["scope"] + "\n" + named_queries(file)[query]
-        rows = self._connection.execute(text, {**self._parameters, **given}).fetchall()
+        rows = self.connection.execute(text, {**self._parameters, **given}).fetchall()
         return [msgspec.convert(row, fact) for row in rows]
 
     def one(self, file: str, query: str, fact: type[Fact]) -> Fact:

@@ -111,13 +111,13 @@ def test_searches_that_found_the_same_are_told_by_ids_and_scores_of_signals(
     with database.connect() as connection:
         rows.insert(connection)
         reader = ScopeReader(connection, Window(), "relevant")
-        found = reader.all("calibrate", "searches", SearchFact, voters="human")
+        found = reader.all("calibrate", "searches", SearchFact, voter="human")
     assert len({search.candidates for search in found}) == questions
 
 
 def test_no_vote_of_a_kind_is_said_before_anything_else(database: Database, run: Run) -> None:
     store(database)
-    found = run(database, "calibrate", "--since", "all", "--voters", "agent")
+    found = run(database, "calibrate", "--since", "all", "--voter", "agent")
     words = "no votes of kind agent in this window; 200 pairs are needed"
     assert (found.returncode, found.stderr) == (2, f"ragledger: refused: {words}\n")
     assert found.stdout.startswith(f"Refused: {words}.")
@@ -166,10 +166,10 @@ def test_kinds_of_voters_are_never_pooled(database: Database, run: Run) -> None:
     store(database, searches=110)
     store_more(database, voters="judge")
     found = said(run, database)
-    assert found["voters"] == "human"
+    assert found["voter"] == "human"
     assert found["used"]["votes"] == 330
     assert any("judge (3 hits) are not pooled" in line for line in found["notes"])
-    assert run(database, "calibrate", "--since", "all", "--voters", "judge").returncode == 2
+    assert run(database, "calibrate", "--since", "all", "--voter", "judge").returncode == 2
 
 
 def store_more(database: Database, *, voters: str) -> None:
@@ -192,7 +192,7 @@ def store_more(database: Database, *, voters: str) -> None:
 
 def test_one_judge_is_enough_for_a_judged_set(database: Database, run: Run) -> None:
     store(database, voters="judge")
-    assert said(run, database, "--voters", "judge")["minimum"]["actors"] == 1
+    assert said(run, database, "--voter", "judge")["minimum"]["actors"] == 1
 
 
 def test_ranks_are_fused_where_ranks_run(database: Database, run: Run) -> None:
@@ -218,11 +218,95 @@ def test_another_index_is_left_out_and_counted(database: Database, run: Run) -> 
     assert json.loads(found.stdout)["excluded"]["other_index"] == 120
 
 
+def newest(database: Database, **given: Any) -> None:
+    """A search after all the others that nobody voted on."""
+    said = {
+        "epoch": "e2",
+        "index_version": "v1",
+        "signals": SIGNALS,
+        "top_k": 5,
+        "started_at": minutes(10_000),
+    }
+    rows = TableRows()
+    rows.search(hit("a", vector_score=0.5, lexical_score=0.5), search_id=UUID(int=10**9), **{**said, **given})
+    with database.connect() as connection:
+        rows.insert(connection)
+
+
+def test_the_gain_is_over_the_weights_of_the_newest_search_that_nobody_voted_on(
+    database: Database, run: Run
+) -> None:
+    """Votes were given under 0.95, far from the best 0.4; since then 0.4 runs, and there is nothing to gain."""
+    store(database)
+    before = said(run, database)
+    assert (before["verdict"], before["epoch"], before["searches_of_epoch"]) == ("recommend", "e1", 120)
+    assert before["notes"] == []
+
+    newest(database, weights=declared(0.4))
+    after = said(run, database)
+    assert after["running"] == pytest.approx({"vector": 0.4, "lexical": 0.6})
+    assert (after["epoch"], after["searches"], after["searches_of_epoch"]) == ("e2", 120, 0)
+    assert after["verdict"] in {"keep", "collect"}
+    assert after["gain"]["value"] < before["gain"]["value"]
+    assert after["estimate"] == pytest.approx(before["estimate"], abs=0.02)
+    assert after["notes"][0].startswith("Nobody has voted under the weights that run now (epoch e2)")
+    assert after["top_k"]["running"] == 5
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"degraded": True, "degraded_reason": "embedding_unavailable"},
+        {"status": "error", "error_type": "Timeout", "error_origin": "infra", "admitted_count": None},
+        {"status": "cancelled", "admitted_count": None},
+    ],
+    ids=["degraded", "error", "cancelled"],
+)
+def test_a_newest_search_that_fell_back_or_failed_is_not_what_runs(
+    database: Database, run: Run, given: dict[str, Any]
+) -> None:
+    store(database)
+    effective = {"lexical": 1.0}
+    newest(
+        database,
+        weights={"configured": effective, "effective": effective, "source": "declared", "unknown": []},
+        **given,
+    )
+    found = said(run, database)
+    assert (found["verdict"], found["epoch"]) == ("recommend", "e1")
+    assert found["running"] == pytest.approx({"vector": 0.95, "lexical": 0.05})
+
+
+def test_a_signal_that_weighs_now_and_was_never_voted_on_is_named_and_no_weight_is_dropped(
+    database: Database, run: Run
+) -> None:
+    store(database)
+    settings = {"vector": 0.4, "lexical": 0.3, "title": 0.3}
+    newest(
+        database,
+        weights={"configured": settings, "effective": settings, "source": "declared", "unknown": []},
+        signals={**SIGNALS, "title": SIGNALS["vector"]},
+    )
+    done = run(database, "calibrate", "--since", "all", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 2
+    assert found["fusion"]["names"] == ["vector", "lexical", "title"]
+    assert "no search that was voted on has a score of title, which weighs now" in found["missing"]
+
+
+def test_another_corpus_that_runs_other_weights_is_warned_of(database: Database, run: Run) -> None:
+    store(database)
+    newest(database, weights=declared(0.4), corpus="wiki")
+    notes = " ".join(said(run, database)["notes"])
+    assert "other weights run for corpus handbook of project default; the gain is over" in notes
+    assert "WARNING" not in " ".join(said(run, database, "--corpus", "handbook")["notes"])
+
+
 def test_an_empty_window_and_a_wrong_file_are_said_plainly(database: Database, run: Run) -> None:
     found = run(database, "calibrate", "--since", "all")
     assert (found.returncode, found.stderr) == (
         2,
-        "ragledger: nothing to calibrate: no search of this window ran\n",
+        "ragledger: nothing to calibrate: no search that ran; the table holds no search\n",
     )
     assert run(database, "calibrate", "--plot", "weights.pdf").returncode == 2
 

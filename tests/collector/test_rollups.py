@@ -199,7 +199,7 @@ def test_the_sums_are_what_measure_says(database: Database) -> None:
         "SELECT position, sum(shown)::int, sum(accessed)::int FROM rollup_shown WHERE grain = 'day' AND position BETWEEN 1 AND 20 GROUP BY 1"
     )
     assert {at: (count, opened) for at, count, opened in shown} == {
-        at.position: (at.shown, at.accessed) for at in found.ranks.positions if at.shown
+        at.rank: (at.shown, at.accessed) for at in found.ranks.at if at.shown
     }
 
 

@@ -210,7 +210,11 @@ def test_across_a_change_of_the_index_it_refuses_unless_forced(database: Databas
         (("e1", "e1"), NotComparable, "A and B have 40 searches in common"),
         (("e1", "2026-03-01..2026-03-02"), NotComparable, "A and B have 40 searches in common"),
         (("..2026-03-01T09:30Z", "2026-03-01T09:10Z.."), NotComparable, "A and B have 20 searches in common"),
-        (("2020-01-01..2020-02-01", "e1"), NothingToMeasure, "no search of 2020-01-01..2020-02-01 ran"),
+        (
+            ("2020-01-01..2020-02-01", "e1"),
+            NothingToMeasure,
+            "no search that ran since 2020-01-01 00:00 UTC until 2020-02-01 00:00 UTC; searches at other times: 80, from 2026-03-01 ",
+        ),
         (
             ("previous", "current", "--since", "2026-03-01T09:40Z"),
             NotComparable,

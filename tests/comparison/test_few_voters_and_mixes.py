@@ -51,14 +51,28 @@ def test_few_voters_that_agree_tell_what_they_saw(database: Database) -> None:
     assert comparison["voters"]["human"]["verdict"]["word"] == "better"
 
 
-def test_few_voters_are_not_paired_by_question(database: Database) -> None:
+@pytest.mark.parametrize(("others", "word"), [(False, "better"), (True, "cannot tell")])
+def test_few_voters_are_paired_by_question_with_what_their_taste_adds(
+    database: Database, others: bool, word: str
+) -> None:
+    """One of four more is useful to each of 8 voters, who are of any strictness: known where they judged both sides."""
     rows = TableRows()
-    for name, useful in (("e1", [0, 1, 2, 3] * 10), ("e2", [1, 2, 3, 4] * 10)):
-        epoch(rows, name, useful, voters=19, query_key=lambda number: number.to_bytes(16, "big"))
+    for name, more in (("e1", 0), ("e2", 1)):
+        epoch(
+            rows,
+            name,
+            [(0, 0, 3, 3, 1, 2, 0, 3)[number % 8] + more - (number % 5 == 0) * more for number in range(40)],
+            voters=8,
+            by="human:b" if others and more else "human",
+            query_key=lambda number: number.to_bytes(16, "big"),
+        )
     human = found(stored(rows, database))["voters"]["human"]
+    at = human["at"]["5"]["paired"]
 
-    assert human["headline"] == "unpaired"
-    assert human["at"]["5"]["paired"]["questions"] == 40
+    assert human["headline"] == "paired"
+    assert (at["questions"], at["actors"], at["value"]) == (40, 8, pytest.approx(0.2))
+    assert human["verdict"]["word"] == word
+    assert (at["low"] > 0) == (not others)
 
 
 def test_a_hit_that_several_judged_is_divided_among_them(database: Database) -> None:
@@ -133,6 +147,17 @@ def test_previous_is_the_one_before_in_the_same_corpus(database: Database) -> No
     alone = run(database, "--corpus", "wiki")
     assert isinstance(alone.exception, NotComparable)
     assert "there is no previous epoch of corpus 'wiki': 1 ran" in str(alone.exception)
+
+
+@pytest.mark.parametrize("given", [{"degraded": True}, {"status": "error"}], ids=str)
+def test_what_searches_fell_back_to_is_neither_current_nor_previous(
+    database: Database, given: dict[str, object]
+) -> None:
+    rows = better_after()
+    epoch(rows, "e3", [1] * 3, **given)
+    comparison = found(stored(rows, database))
+
+    assert (comparison["a"]["epoch"], comparison["b"]["epoch"]) == ("e1", "e2")
 
 
 def test_a_shift_between_corpora_is_no_change(database: Database) -> None:

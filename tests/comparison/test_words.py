@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from measures.table_rows import START
+from msgspec.structs import replace
 
 from ragledger.measures.caveats import caveats, index_change
 from ragledger.measures.changes import apart, changes
@@ -81,12 +82,16 @@ def test_the_verdict_is_an_interval_in_plain_words(found: AtK, word: str, text: 
 
 def test_a_paired_verdict_counts_questions() -> None:
     paired = PairedDifference(
-        value=0.1, low=0.05, high=0.15, questions=64, better=20, worse=3, p=0.001, p_adjusted=0.004,
+        value=0.1, low=0.05, high=0.15, questions=64, better=20, worse=3, actors=5, p=0.001, p_adjusted=0.004,
         shuffles=10_000, exact=False,
     )  # fmt: skip
     said = verdict(at(-0.1, -0.2, 0.0, paired=paired), About("judge", 3, "paired"))
     assert said.word == "better"
     assert said.text.endswith("in the first 3, judge votes, 64 questions asked on both sides")
+    few = verdict(at(-0.1, -0.2, 0.0, paired=replace(paired, actors=4)), About("judge", 3, "paired"))
+    assert few.text == (
+        "cannot tell: only 4 voters on these questions on a side (5 are needed); so far +10.0 points (+5.0 to +15.0)"
+    )
 
 
 def test_points_have_no_negative_zero() -> None:

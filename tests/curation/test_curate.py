@@ -204,7 +204,7 @@ def test_hits_without_a_document_are_counted_and_alone_refused(database: Databas
     rows = TableRows()
     rows.search(hit("x", document_id=None))
     store(rows, database)
-    with pytest.raises(NothingToMeasure, match="--by chunk"):
+    with pytest.raises(NothingToMeasure, match="--unit chunk"):
         curated(database)
     rows.search(doc("a"))
     store(rows, database)

@@ -245,7 +245,7 @@ def test_p95_is_null_for_nineteen_searches_and_a_measured_value_for_twenty(datab
 def test_an_empty_window_is_refused_with_the_time_of_the_newest_search(database: Database) -> None:
     with (
         database.connect() as connection,
-        pytest.raises(NothingToMeasure, match="no search was ever recorded"),
+        pytest.raises(NothingToMeasure, match=r"^nothing to measure: no search; the table holds no search$"),
     ):
         measure(connection, Window())
     rows = TableRows()
@@ -255,7 +255,7 @@ def test_an_empty_window_is_refused_with_the_time_of_the_newest_search(database:
         measure(connection, Window(project="shop", since=minutes(60)))
     assert str(refused.value) == (
         "nothing to measure: no search of project 'shop' since 2026-03-01 10:00 UTC; "
-        "the newest one was at 2026-03-01 09:00 UTC"
+        "searches at other times: 1, from 2026-03-01 09:00 UTC to 2026-03-01 09:00 UTC, project shop, corpus handbook"
     )
 
 

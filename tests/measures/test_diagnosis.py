@@ -51,8 +51,8 @@ def test_the_order_is_good_where_the_top_is_useful_and_the_rest_is_not(looked: C
 @pytest.mark.parametrize("seed", range(5))
 def test_the_weights_are_wrong_where_the_right_chunk_is_at_rank_7(looked: Chance, seed: int) -> None:
     found = world(lambda position: 0.9 if position == 7 else 0.1, looked, 600, seed)
-    assert (found.verdict, found.position) == ("weights_are_wrong", 7)
-    assert any("position 7" in reason for reason in found.because)
+    assert (found.verdict, found.rank) == ("weights_are_wrong", 7)
+    assert any("rank 7" in reason for reason in found.because)
 
 
 @pytest.mark.parametrize("looked", [everywhere, at_the_top_mostly], ids=["all is read", "the top is read"])
@@ -119,7 +119,7 @@ def test_few_votes_say_nothing_whatever_they_are(useful: Chance) -> None:
 def test_no_vote_at_all_says_nothing_and_no_share_is_zero() -> None:
     found = diagnose(30, 70, [])
     assert found.verdict == "not_enough_votes"
-    assert (found.top.share, found.below.share, found.difference.mean, found.position) == (
+    assert (found.top.share, found.below.share, found.difference.mean, found.rank) == (
         None,
         None,
         None,

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragledger.measures.ranks import last_position, spread
+from ragledger.measures.ranks import last_rank, spread
 
 
 def test_sums_stand_at_their_position_and_the_rest_is_one_sum() -> None:
@@ -20,9 +20,9 @@ def test_shares_add_up_exactly() -> None:
     assert spread([(1, Fraction(1, 3))] * 3, Fraction(0), top=1) == [1, 0]
 
 
-def test_the_last_position_is_the_lowest_one_where_anything_was_shown() -> None:
-    assert last_position([3, 0, 1, 0]) == 3
-    assert last_position([0, 0]) == 0
+def test_the_last_rank_is_the_lowest_one_where_anything_was_shown() -> None:
+    assert last_rank([3, 0, 1, 0]) == 3
+    assert last_rank([0, 0]) == 0
 
 
 @given(st.lists(st.tuples(st.none() | st.integers(1, 30), st.integers(0, 5))), st.integers(1, 20))

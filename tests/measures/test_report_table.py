@@ -100,12 +100,12 @@ def big_table() -> Table:
     return Table(title="T", caption="why", columns=table(voted(), "Precision").columns, rows=(BIG,))
 
 
-def test_where_nobody_records_accesses_opened_is_not_measured() -> None:
+def test_where_nobody_records_accesses_accessed_is_not_measured() -> None:
     silent = some_measurement(votes=judged("1111222233334444", 1, 2, 3))
-    assert table(silent, "Positions").rows[0][2] == NOT_MEASURED
+    assert table(silent, "Ranks").rows[0][2] == NOT_MEASURED
     assert {row[2] for row in table(silent, "Funnel").rows} == {NOT_MEASURED}
-    assert "whether any was opened is not recorded" in table(silent, "Funnel").means
-    assert table(voted(), "Positions").rows[0][2] == "4"
+    assert "whether any was accessed is not recorded" in table(silent, "Funnel").means
+    assert table(voted(), "Ranks").rows[0][2] == "4"
 
 
 def test_no_colour_codes_where_the_output_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def test_p8_accesses_that_nobody_records_are_null_and_not_zero() -> None:
     silent = some_measurement(votes=judged("1111222233334444", 1, 2, 3))
     assert (silent.funnel.accessed, silent.funnel.accessed_rate) == (None, None)
     assert {reached.accessed for reached in silent.funnel.voters.values()} == {None}
-    assert {at.accessed for at in (*silent.ranks.positions, silent.ranks.beyond)} == {None}
+    assert {at.accessed for at in (*silent.ranks.at, silent.ranks.beyond)} == {None}
     assert {said.accessed for said in silent.ranks.beyond.voters.values()} == {None}
     known = voted().funnel
     assert (known.accessed, known.voters["human"].accessed, known.voters["agent"].accessed) == (4, 4, 0)
@@ -82,7 +82,7 @@ def test_a_window_needs_a_time_zone_and_must_begin_before_it_ends() -> None:
 def test_the_json_keeps_its_names() -> None:
     """Programs read it: a name that goes, or changes its meaning, changes `schema`."""
     found = msgspec.json.decode(msgspec.json.encode(voted()))
-    assert found["schema"] == 2
+    assert found["schema"] == 3
     assert list(found) == [
         *("schema", "useful_from", "cuts", "window", "searches", "by_surface", "by_session", "by_actor_kind"),
         *(

@@ -91,7 +91,7 @@ def test_it_says_when_it_was_made_of_what_and_that_it_holds_no_text(read: Read) 
         "Made 2026-03-31 00:00",
         "Counted until 2026-03-30 00:00",
         "by day, whole ones",
-        "human, hits up to position 5",
+        "human, hits up to rank 5",
         "no question, no passage and no exception message",
     ):
         assert words in text

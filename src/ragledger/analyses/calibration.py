@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from ragledger.measures.calibration import Calibration, Minimum, Share
-from ragledger.measures.calibration_notes import missing, notes, untold, untuned
+from ragledger.measures.calibration_notes import current_notes, missing, notes, unscored, untold, untuned
 from ragledger.measures.decision import decide, needed
 from ragledger.measures.depth import Depth, depth
 from ragledger.measures.evidence import Evidence, evidence
@@ -32,7 +32,7 @@ __all__ = ["Candidates", "Options", "calibrate", "conclude", "weigh"]
 
 _SAMPLE = 2_000  # searches whose candidates are read for the threshold
 _UNREAD = (
-    "{reason}: nothing to calibrate in epoch {epoch}, that of the latest search; where another retriever is meant, "
+    "{reason}: nothing to calibrate in epoch {epoch}, whose weights run now; where another retriever is meant, "
     "narrow the window (--project, --corpus, --surface, --until)"
 )
 _NO_VOTES = "no votes of kind {kind} in this window; {pairs:,} pairs are needed"
@@ -41,13 +41,13 @@ _JUDGES = 1  # a judged set speaks for itself, whoever reads it out
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """How to calibrate. `voters` None: those who judged most hits. `impute_zero` takes a signal that was not scored for 0.
+    """How to calibrate. `voter` None: those who judged most hits. `impute_zero` takes a signal that was not scored for 0.
 
     `min_actors` None: three, and of kind `judge` one.
     """
 
     useful_from: Outcome = "relevant"
-    voters: ActorKind | None = None
+    voter: ActorKind | None = None
     impute_zero: bool = False
     min_pairs: int = 200
     min_searches: int = 100
@@ -65,14 +65,14 @@ class Candidates(NamedTuple):
 def calibrate(
     connection: Connection, window: Window, options: Options, step: Callable[[int], None] = lambda _: None
 ) -> Calibration:
-    """What the votes of the window say about the weights that run at its end.
+    """What the votes of the window say about the weights that run now, or ran at its end.
 
     Raises:
         NothingToMeasure: no search of the window ran. That the data cannot carry an answer is an answer: `refused`.
     """
     with reading(connection):
         reader = ScopeReader(connection, window, options.useful_from)
-        found = read(reader, options.voters)
+        found = read(reader, options.voter)
         step(1)
         rests_on = weigh(found, options)
         candidates = None if rests_on is None else _candidates(reader, found, rests_on)
@@ -100,7 +100,7 @@ def conclude(
     fusion = found.running
     opening = _opening(found, window, options)
     if not found.searches:
-        reason = _NO_VOTES.format(kind=found.voters, pairs=options.min_pairs)
+        reason = _NO_VOTES.format(kind=found.voter, pairs=options.min_pairs)
         return structs.replace(opening, missing=(reason,))
     if rests_on is None or isinstance(fusion, Unreadable):
         reason = fusion.reason if isinstance(fusion, Unreadable) else "nothing was read"
@@ -113,7 +113,7 @@ def conclude(
 
 
 def _opening(found: Reading, window: Window, options: Options) -> Calibration:
-    kind = found.voters
+    kind = found.voter
     actors = options.min_actors
     if actors is None:
         actors = _JUDGES if kind == "judge" else _ACTORS
@@ -122,13 +122,14 @@ def _opening(found: Reading, window: Window, options: Options) -> Calibration:
         verdict="refused",
         window=window,
         useful_from=options.useful_from,
-        voters=kind,
+        voter=kind,
         seed=options.seed,
         minimum=minimum,
         epoch=found.current.epoch,
         index_version=found.current.index_version,
         embedding_model=found.current.embedding_model,
         searches=len(found.searches),
+        searches_of_epoch=sum(search.epoch == found.current.epoch for search in found.searches),
     )
 
 
@@ -146,8 +147,12 @@ def _counted(opening: Calibration, found: Reading, rests_on: Evidence, fusion: F
     )
     return structs.replace(
         counted,
-        missing=missing(counted),
+        missing=(
+            *missing(counted),
+            *unscored(fusion, {name for search in found.searches for name in search.signals or ()}),
+        ),
         notes=(
+            *current_notes(counted, found.elsewhere),
             *notes(counted, found.judged),
             *([] if isinstance(deep, Depth) else [f"No number of results is suggested: {deep}."]),
         ),

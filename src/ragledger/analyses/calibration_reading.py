@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 from uuid import UUID
 
 import numpy as np
 from msgspec import Struct
 
-from ragledger.errors import NothingToMeasure
+from ragledger.emptiness import nothing_in
+from ragledger.measures.comparison_facts import RunningFact
 from ragledger.measures.depth import RankFact
 from ragledger.measures.evidence import HitFact, SearchFact
 from ragledger.measures.facts import EpochFact
@@ -22,9 +23,12 @@ __all__ = ["Reading", "read", "read_candidates"]
 
 
 class Reading(NamedTuple):
-    """The voted searches and judged hits, and how each epoch fuses; the current epoch is the one of the latest search."""
+    """The voted searches and judged hits, and how each epoch fuses; `current` is the epoch whose weights run now.
 
-    voters: ActorKind
+    `elsewhere`: corpora of a project, in words, that run other weights now.
+    """
+
+    voter: ActorKind
     judged: dict[ActorKind, int]
     current: EpochFact
     fusions: Mapping[str, Fusion | Unreadable]
@@ -32,20 +36,26 @@ class Reading(NamedTuple):
     hits: list[HitFact]
     ranks: list[RankFact]
     top_k: int | None
+    elsewhere: tuple[str, ...]
 
     @property
     def running(self) -> Fusion | Unreadable:
-        """How the latest search fused."""
+        """The weights that a change would replace: those of the newest search, whether anybody voted on it or not."""
         return self.fusions[self.current.epoch]
 
 
 class _KindFact(Struct, frozen=True, array_like=True):
-    voters: ActorKind
+    voter: ActorKind
     hits: int
 
 
-class _AskedFact(Struct, frozen=True, array_like=True):
+class _CurrentFact(Struct, frozen=True, array_like=True):
+    epoch: str
     top_k: int | None
+
+
+class _SignalFact(Struct, frozen=True, array_like=True):
+    name: str
 
 
 class _CandidateFact(Struct, frozen=True, array_like=True, gc=False):
@@ -53,21 +63,22 @@ class _CandidateFact(Struct, frozen=True, array_like=True, gc=False):
     said: list[float | None]
 
 
-def read(reader: ScopeReader, voters: ActorKind | None) -> Reading:
-    """Everything but the candidates. Without `voters`, those who judged most hits.
+def read(reader: ScopeReader, voter: ActorKind | None) -> Reading:
+    """Everything but the candidates. Without `voter`, those who judged most hits.
 
     Raises:
         NothingToMeasure: no search of the window ran.
     """
     epochs = reader.all("measure", "epochs", EpochFact)
     if not epochs:
-        raise NothingToMeasure("nothing to calibrate: no search of this window ran")
-    current = max(epochs, key=lambda epoch: (epoch.last_seen, epoch.epoch))
-    judged = {fact.voters: fact.hits for fact in reader.all("calibrate", "kinds", _KindFact)}
-    kind = voters if voters is not None else _most(judged)
-    searches = reader.all("calibrate", "searches", SearchFact, voters=kind)
-    # Of all epochs: the current one may be so new that nobody has voted in it yet.
+        raise nothing_in(reader.connection, reader.window, "calibrate", kind="search that ran")
+    newest = reader.one("calibrate", "current", _CurrentFact)
+    current = next(epoch for epoch in epochs if epoch.epoch == newest.epoch)
+    judged = {fact.voter: fact.hits for fact in reader.all("calibrate", "kinds", _KindFact)}
+    kind = voter if voter is not None else _most(judged)
+    searches = reader.all("calibrate", "searches", SearchFact, voter=kind)
     logged = {name for search in searches for name in search.signals or ()}
+    logged |= {fact.name for fact in reader.all("calibrate", "logged", _SignalFact, running=current.epoch)}
     fusions = {epoch.epoch: fusion_of(_effective(epoch), logged) for epoch in epochs}
     running = fusions[current.epoch]
     names = list(running.names) if isinstance(running, Fusion) else []
@@ -75,14 +86,31 @@ def read(reader: ScopeReader, voters: ActorKind | None) -> Reading:
     query = "places" if by_rank else "hits"
     place = {"index_version": current.index_version, "embedding_model": current.embedding_model}
     return Reading(
-        voters=kind,
+        voter=kind,
         judged=judged,
         current=current,
         fusions=fusions,
         searches=searches,
-        hits=reader.all("calibrate", query, HitFact, voters=kind, names=names) if names else [],
-        ranks=reader.all("calibrate", "ranks", RankFact, voters=kind, **place),
-        top_k=reader.one("calibrate", "asked_for", _AskedFact).top_k if any(e.ok for e in epochs) else None,
+        hits=reader.all("calibrate", query, HitFact, voter=kind, names=names) if names else [],
+        ranks=reader.all("calibrate", "ranks", RankFact, voter=kind, **place),
+        top_k=newest.top_k,
+        elsewhere=_elsewhere(reader.all("compare", "running", RunningFact), fusions, running),
+    )
+
+
+def _elsewhere(
+    ran: Sequence[RunningFact], fusions: Mapping[str, Fusion | Unreadable], running: Fusion | Unreadable
+) -> tuple[str, ...]:
+    """Where the newest search is under other weights; `ran` begins with what runs now."""
+    newest: dict[tuple[str, str | None], str] = {}
+    for fact in ran:
+        newest.setdefault((fact.project, fact.corpus), fact.epoch)
+    return tuple(
+        sorted(
+            f"corpus {corpus or '(none)'} of project {project}"
+            for (project, corpus), epoch in newest.items()
+            if isinstance(fusions[epoch], Fusion) and fusions[epoch] != running
+        )
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ragledger.emptiness import nothing_in
 from ragledger.errors import NothingToMeasure
 from ragledger.measures.curation import Class, Least, Standing, Suggestion, classify, suggestion_of
 from ragledger.measures.document_funnel import NEVER_SEEN, Funnel
@@ -27,7 +28,7 @@ from .stock import Stock
 __all__ = ["Curated", "Judged", "curate"]
 
 _UNNAMED = (
-    "nothing to curate: no hit in this window names its document; say `--by chunk`, or see `document_id_keys` "
+    "nothing to curate: no hit in this window names its document; say `--unit chunk`, or see `document_id_keys` "
     "(privacy level structure keeps no ids)"
 )
 
@@ -91,7 +92,7 @@ def curate(  # noqa: PLR0913  what to read, and how to judge it
     with reading(connection):
         reader = CurateReader(connection, window, by_chunk=by_chunk, ids=ids)
         newest = _newest(reader)
-        sightings = _checked(reader.sightings(newest, step))
+        sightings = _checked(reader.sightings(newest, step), connection, window)
         moves = follow(sightings)
         reactions, fates = reader.reactions(sightings, moves)
         kept = read_kept(reader, window, rollups=not by_chunk and window.surface is None)
@@ -107,9 +108,9 @@ def curate(  # noqa: PLR0913  what to read, and how to judge it
     )  # fmt: skip
 
 
-def _checked(sightings: Sightings) -> Sightings:
+def _checked(sightings: Sightings, connection: Connection, window: Window) -> Sightings:
     if not len(sightings.corpus):
-        raise NothingToMeasure("nothing to curate: no search that ended ok is in this window")
+        raise nothing_in(connection, window, "curate", kind="search that ended ok")
     if not sightings.units and sightings.unnamed:
         raise NothingToMeasure(_UNNAMED)
     return sightings

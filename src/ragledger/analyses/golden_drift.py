@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from msgspec import Struct
-
-from ragledger.errors import NothingToMeasure
+from ragledger.emptiness import nothing_in
 from ragledger.measures.drift import Drift, Later, drift
 from ragledger.measures.golden_set import GoldenSet
 from ragledger.measures.report import Window
 from ragledger.postgres.connection import Connection, reading
-from ragledger.scoped import ScopeReader
 from ragledger.sql import named_queries
 
-from .golden_votes import Recipe, judged, key_id, query_key
+from .golden_votes import RAN, Recipe, judged, key_id, query_key, questions_asked
 
 __all__ = ["drift_of"]
 
@@ -24,11 +21,6 @@ _NO_CORPUS = "the set names no corpus: give --corpus or --ids FILE"
 _NO_INVENTORY = "the inventory has nothing of corpus {corpus}: give --ids FILE"
 _NO_DOCUMENTS = "the inventory lists documents, and this set judges chunks of which the document is not known: give --ids FILE"
 _OTHER_KEY = "the set was built with another key than this one (RAGLEDGER_KEY)"
-
-
-class _AskedFact(Struct, frozen=True, array_like=True):
-    question: str | None
-    searches: int
 
 
 def drift_of(
@@ -51,9 +43,9 @@ def drift_of(
     """
     reasons: dict[str, str] = {}
     with reading(connection):
-        facts = ScopeReader(connection, window, recipe.useful_from).all("golden", "asked", _AskedFact)
+        facts = questions_asked(connection, window, recipe)
         if not facts:
-            raise NothingToMeasure("nothing to compare with: no search lies in the window")
+            raise nothing_in(connection, window, "compare with", kind=RAN)
         now = judged(connection, window, recipe).agreed
         there = ids if ids is not None else _inventory(connection, golden, window, reasons)
     asked = {fact.question for fact in facts if fact.question is not None}

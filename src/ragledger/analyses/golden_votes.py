@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from ragledger.emptiness import nothing_in
 from ragledger.errors import ConfigError, NothingToMeasure
 from ragledger.ids import fingerprint, normalised
 from ragledger.measures.agreement import Agreed, Rule, agreed
@@ -26,7 +27,22 @@ from ragledger.sql import named_queries
 
 from .stored_texts import as_reader_of_texts, may_read_texts
 
-__all__ = ["Judged", "Recipe", "build", "judged", "key_id", "query_key", "stored_texts"]
+__all__ = [
+    "RAN",
+    "AskedFact",
+    "Judged",
+    "Recipe",
+    "build",
+    "judged",
+    "key_id",
+    "query_key",
+    "questions_asked",
+    "stored_texts",
+]
+
+
+RAN = "search outside of golden runs"
+"""What a golden set is made of and compared with."""
 
 
 class Recipe(NamedTuple):
@@ -71,6 +87,13 @@ class _VoteFact(Struct, frozen=True, array_like=True):
     search_id: UUID
 
 
+class AskedFact(Struct, frozen=True, array_like=True):
+    """How often a question was asked; null: those that cannot be told apart."""
+
+    question: str | None
+    searches: int
+
+
 class _UnusableFact(Struct, frozen=True, array_like=True):
     voter: ActorKind
     votes: int
@@ -93,17 +116,16 @@ def build(
         texts: of the questions, by query key; None reads them from `search_texts`.
 
     Raises:
-        NothingToMeasure: there is no vote to make it of, or no question of which the text is known; it says why.
+        NothingToMeasure: no search lies in the window, there is no vote, or no question of which the text is known; it says which.
     """
     with reading(connection):
         found = judged(connection, window, recipe)
-        if texts is None:
-            texts = stored_texts(connection, found.search_ids)
+        if not found.votes and not questions_asked(connection, window, recipe):
+            raise nothing_in(connection, window, "build from", kind=RAN)
+        texts = stored_texts(connection, found.search_ids) if texts is None else texts
     useful = _with_a_useful_hit(found, recipe)
-    left_out = found.left_out | {
-        "questions_without_text": len(useful - texts.keys()),
-        "questions_without_a_useful_hit": len(found.agreed) - len(useful),
-    }
+    left_out = found.left_out | {"questions_without_text": len(useful - texts.keys())}
+    left_out["questions_without_a_useful_hit"] = len(found.agreed) - len(useful)
     questions = tuple(
         Question(id=question, text=texts[question], judgments=_judgments(found.agreed[question], recipe))
         for question in sorted(useful & texts.keys())
@@ -118,6 +140,11 @@ def build(
         questions=questions,
         provenance={"from": "votes", "window": msgspec.to_builtins(window), **recipe.as_told(), **made_of},
     )
+
+
+def questions_asked(connection: Connection, window: Window, recipe: Recipe) -> list[AskedFact]:
+    """The questions of a window."""
+    return ScopeReader(connection, window, recipe.useful_from).all("golden", "asked", AskedFact)
 
 
 def judged(connection: Connection, window: Window, recipe: Recipe) -> Judged:

@@ -7,7 +7,8 @@ from datetime import datetime
 
 import msgspec
 
-from ragledger.errors import NotComparable, NothingToMeasure
+from ragledger.emptiness import nothing_in
+from ragledger.errors import NotComparable
 from ragledger.measures import comparison_facts as facts
 from ragledger.measures.comparison_report import SideExtent
 from ragledger.measures.facts import EpochFact, VoterFact
@@ -19,14 +20,15 @@ from ragledger.scoped import ScopeReader
 __all__ = ["Asked", "extent_of", "read_side", "resolved", "shared_searches"]
 
 _SHOWN = 8
+_RAN = "search that ran"
 _WORDS = {"current": 0, "previous": 1}
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A side as it was asked for: all searches of `window`, or those of one epoch.
 
-    `epoch` is an id, the beginning of one, `current` (the epoch of the newest search) or `previous` (the one
-    before in the same corpus). These two need a project to be named where several ran.
+    `epoch` is an id, the beginning of one, `current` (whose weights run now: of the newest search that ended well
+    with nothing missing) or `previous` (the one before in the same corpus). These two need a project to be named where several ran.
     """
 
     name: str
@@ -39,11 +41,14 @@ def resolved(connection: Connection, asked: Asked, useful_from: Outcome) -> Aske
 
     Raises:
         NotComparable: no epoch, or more than one, is meant; or several projects ran and none is named.
+        NothingToMeasure: no search of the window ran.
     """
     if asked.epoch is None:
         return asked
     reader = ScopeReader(connection, asked.window, useful_from)
     running = reader.all("compare", "running", facts.RunningFact)
+    if not running:
+        raise nothing_in(connection, asked.window, "compare", kind=_RAN)
     return msgspec.structs.replace(asked, epoch=_meant(asked.epoch, running))
 
 
@@ -56,7 +61,7 @@ def read_side(connection: Connection, side: Asked, useful_from: Outcome) -> fact
     reader = ScopeReader(connection, side.window, useful_from, side.epoch)
     epochs = reader.all("measure", "epochs", EpochFact)
     if not epochs:
-        raise NothingToMeasure(f"nothing to compare: no search of {side.name} ran")
+        raise nothing_in(connection, side.window, "compare", kind=_RAN, epoch=side.epoch)
     return facts.SideFacts(
         epochs=epochs,
         mix=reader.all("compare", "mix", facts.MixFact),

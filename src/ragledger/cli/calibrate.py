@@ -31,10 +31,10 @@ __all__ = ["calibrate_command"]
 _SUFFIXES = (".svg", ".png")
 
 
-VotersOption = Annotated[
+VoterOption = Annotated[
     Optional[ActorKinds],  # noqa: UP045  typer on Python 3.10 reads it at run time
     typer.Option(
-        "--voters", help="Whose votes. Default: the kind that judged most hits; kinds are never pooled."
+        "--voter", help="Whose votes. Default: the kind that judged most hits; kinds are never pooled."
     ),
 ]
 ImputeOption = Annotated[
@@ -67,7 +67,7 @@ def calibrate_command(  # noqa: PLR0913  one parameter per option of the command
     since: SinceOption = "90d",
     until: UntilOption = None,
     useful_from: UsefulOption = UsefulFrom.relevant,
-    voters: VotersOption = None,
+    voter: VoterOption = None,
     impute_zero: ImputeOption = False,  # noqa: FBT002
     min_pairs: PairsOption = 200,
     min_searches: SearchesOption = 100,
@@ -86,7 +86,7 @@ def calibrate_command(  # noqa: PLR0913  one parameter per option of the command
     analysis = _analysis(plot)
     options = analysis.Options(
         useful_from=useful_from.value,
-        voters=None if voters is None else voters.value,
+        voter=None if voter is None else voter.value,
         impute_zero=impute_zero,
         min_pairs=min_pairs,
         min_searches=min_searches,

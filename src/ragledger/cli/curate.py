@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection
-from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Optional
@@ -24,6 +23,7 @@ from .windows import (
     ProjectOption,
     SinceOption,
     SurfaceOption,
+    Units,
     UntilOption,
     UsefulFrom,
     UsefulOption,
@@ -39,16 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["curate_command"]
 
 
-class Unit(str, Enum):
-    """What is curated."""
-
-    document = "document"
-    chunk = "chunk"
-
-
 _DEFAULT = Least()
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="GitHub Markdown instead of text.")]
-UnitOption = Annotated[Unit, typer.Option("--by", help="Curate documents, or single chunks by their ids.")]
+UnitOption = Annotated[Units, typer.Option("--unit", help="Curate documents, or single chunks by their ids.")]
 FileOption = Annotated[
     Optional[Path],  # noqa: UP045  typer on Python 3.10 reads it at run time
     typer.Option(
@@ -115,7 +108,7 @@ def curate_command(  # noqa: PLR0913  one parameter per option of the command li
     since: SinceOption = "all",
     until: UntilOption = None,
     useful_from: UsefulOption = UsefulFrom.relevant,
-    unit: UnitOption = Unit.document,
+    unit: UnitOption = Units.document,
     inventory: FileOption = None,
     inventory_query: QueryOption = None,
     inventory_table: TableOption = None,
@@ -200,7 +193,7 @@ def _curated(  # noqa: PLR0913  what to read, and how to judge it
     stock: _Stock,
     useful_from: UsefulFrom,
     least: Least,
-    unit: Unit,
+    unit: Units,
     *,
     ids: bool,
 ) -> Curated:
@@ -217,7 +210,7 @@ def _curated(  # noqa: PLR0913  what to read, and how to judge it
         with translated(), progress("reading", "searches") as step:
             return curate(
                 connection, window, useful_from=useful_from.value, least=least, inventory=inventory,
-                by_chunk=unit is Unit.chunk, keyed=_keyed(target), ids=ids, step=step,
+                by_chunk=unit is Units.chunk, keyed=_keyed(target), ids=ids, step=step,
             )  # fmt: skip
     finally:
         connection.close()

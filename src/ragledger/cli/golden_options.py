@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from .windows import ActorKinds
+from .windows import ActorKinds, Units
 
 __all__ = [
     "GradeOption",
@@ -23,19 +22,11 @@ __all__ = [
     "StoredTextsOption",
     "TopicsOption",
     "UnitOption",
-    "Units",
     "VoteOption",
     "VoterOption",
     "grades_of",
     "refuse_unused",
 ]
-
-
-class Units(str, Enum):
-    """What is judged."""
-
-    chunk = "chunk"
-    document = "document"
 
 
 # Optional, not `| None`: typer on Python 3.10 reads them at run time.

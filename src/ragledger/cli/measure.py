@@ -52,7 +52,7 @@ def measure_command(  # noqa: PLR0913  one parameter per option of the command l
 ) -> None:
     """Measure the searches of a window: what ran, what failed, what was found, what was useful, and how sure that is.
 
-    Precision has a range that holds the true value 95 times in 100, votes of people, agents and judges stay apart, and a
+    Precision has an interval that holds the true value 95 times in 100, votes of people, agents and judges stay apart, and a
     diagnosis says whether order, weights or index are at fault. docs/measure.md explains every number.
 
     Exit code 1 when vector search was unavailable over the whole window, 2 when there is nothing to measure.

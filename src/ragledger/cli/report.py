@@ -36,7 +36,7 @@ __all__ = ["report_command"]
 
 
 class K(str, Enum):
-    """Up to which position hits are counted."""
+    """Up to which rank hits are counted."""
 
     one, three, five, ten = "1", "3", "5", "10"
 
@@ -53,7 +53,7 @@ VoterOption = Annotated[
     Optional[ActorKinds],  # noqa: UP045
     typer.Option("--voter", help="Whose votes count. Default people's, else the kind that judged most."),
 ]
-KOption = Annotated[K, typer.Option("-k", help="Up to which position hits are counted.")]
+KOption = Annotated[K, typer.Option("--k", help="Up to which rank hits are counted.")]
 CollectOption = Annotated[bool, typer.Option("--collect", help="Count what is new before.")]
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "ProjectOption",
     "SinceOption",
     "SurfaceOption",
+    "Units",
     "UntilOption",
     "UsefulFrom",
     "UsefulOption",
@@ -50,6 +51,13 @@ class ActorKinds(str, Enum):
     agent = "agent"
     judge = "judge"
     system = "system"
+
+
+class Units(str, Enum):
+    """What is judged or curated."""
+
+    chunk = "chunk"
+    document = "document"
 
 
 class UsefulFrom(str, Enum):

@@ -1,6 +1,6 @@
 """What one kind of voters said about one search: the unit that every measure of votes is computed from.
 
-Searches that were judged alike (the same positions, actors and outcomes) are one ballot that is counted several times, so
+Searches that were judged alike (the same ranks, actors and outcomes) are one ballot that is counted several times, so
 a million searches with a few votes each are some thousands of them.
 
     usefulness of a hit = the share of its actors who found it useful
@@ -47,9 +47,9 @@ def number_of(kind: ActorKind) -> int:
 
 
 class Ballot:
-    """The hits of one search that one kind of voters judged, from the first position down; `searches` were judged so.
+    """The hits of one search that one kind of voters judged, from the first rank down; `searches` were judged so.
 
-    A hit that did not reach the prompt has no position: it is in `votes` and not in `placed`, so it is within no cut and in
+    A hit that did not reach the prompt has no rank: it is in `votes` and not in `placed`, so it is within no cut and in
     no nDCG' or bpref.
     """
 

@@ -18,7 +18,7 @@ __all__ = ["bpref"]
 
 
 def bpref(verdicts: Sequence[bool]) -> float | None:
-    """Of the verdicts on the judged hits, from the first position down; None without one of each kind."""
+    """Of the verdicts on the judged hits, from the first rank down; None without one of each kind."""
     useful = sum(verdicts)
     useless = len(verdicts) - useful
     if not useful or not useless:

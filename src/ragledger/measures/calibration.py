@@ -5,7 +5,8 @@ known is null, never 0 (promise P8).
 
     verdict    recommend, keep, collect or refused (measures/decision.py); `missing`: why it was refused,
                or what a change cannot be recommended without
-    fusion     what runs, read from the frozen weights of the latest epoch (measures/refusion.py)
+    epoch      whose weights run now: of the newest search of the window that ended well with nothing missing, voted on or not
+    fusion     what runs, read from the frozen weights of that epoch (measures/refusion.py)
     running, estimate    a weight per signal; their sum is 1
     flat       per signal, smallest and largest weight that the votes cannot tell from the best
     spread     per signal, the middle 95 % and the standard deviation of the estimate on resampled questions
@@ -13,7 +14,8 @@ known is null, never 0 (promise P8).
     ordered    share of pairs ordered right by the running weights and by the estimate; the second was fitted on the same
                votes and flatters: act on `gain`
     used       searches, hits, pairs, questions, votes and actors that the estimate rests on
-    searches   the voted ones: voted = used.searches + the sum of `excluded`, each search counted for its first reason
+    searches   the voted ones: voted = used.searches + the sum of `excluded`, each search counted for its first reason;
+               `searches_of_epoch` of them ran under the weights that run now
     pairs      of a useful and a not useful hit of a search: found = used.pairs + missing_leg
     threshold, top_k     null with a reason in `notes` where they could not be tuned
     settings   what to change, ready to paste; null when nothing is recommended
@@ -58,7 +60,7 @@ class Minimum(Struct, frozen=True, kw_only=True):
 
 
 class Between(Struct, frozen=True, kw_only=True):
-    """The ends of a range of weights."""
+    """The ends of an interval of weights."""
 
     low: float
     high: float
@@ -136,13 +138,13 @@ class Profile(Struct, frozen=True, kw_only=True):
 class Calibration(Struct, frozen=True, kw_only=True):
     """Everything that `ragledger calibrate` says of a window."""
 
-    schema: int = 1
+    schema: int = 2
     verdict: Verdict
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     window: Window
     useful_from: Outcome
-    voters: ActorKind
+    voter: ActorKind
     seed: int
     minimum: Minimum
     epoch: str
@@ -151,6 +153,7 @@ class Calibration(Struct, frozen=True, kw_only=True):
     embedding_model: str | None
     fusion: Fusion | None = None
     searches: int
+    searches_of_epoch: int
     excluded: Excluded | None = None
     pairs: PairCounts | None = None
     used: Used | None = None

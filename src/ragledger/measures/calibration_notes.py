@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ragledger.model import ActorKind
 
 from .calibration import Calibration, Used
+from .refusion import Fusion
 from .threshold import FEWEST_USEFUL, Cut
 
-__all__ = ["MOST_MISSING", "MOST_UNKEYED", "missing", "notes", "untold", "untuned"]
+__all__ = [
+    "MOST_MISSING",
+    "MOST_UNKEYED",
+    "current_notes",
+    "missing",
+    "notes",
+    "unscored",
+    "untold",
+    "untuned",
+]
 
 MOST_MISSING = 0.5
 """Share of pairs without complete signals above which the rest is too small a selection."""
@@ -24,9 +34,9 @@ def missing(counted: Calibration) -> tuple[str, ...]:
     assert used is not None
     assert pairs is not None
     wanted = (
-        (used.pairs, minimum.pairs, f"pairs of a useful and a not useful hit judged by a {counted.voters}"),
+        (used.pairs, minimum.pairs, f"pairs of a useful and a not useful hit judged by a {counted.voter}"),
         (used.searches, minimum.searches, "searches with such a pair"),
-        (used.actors, minimum.actors, f"actors of kind {counted.voters}"),
+        (used.actors, minimum.actors, f"actors of kind {counted.voter}"),
         (used.questions, 10, "questions"),
     )
     lines = [f"{of:,} {what} are needed, there are {n:,}" for n, of, what in wanted if n < of]
@@ -34,6 +44,28 @@ def missing(counted: Calibration) -> tuple[str, ...]:
         lines.append(
             f"in {pairs.missing_leg:,} of {pairs.found:,} pairs a hit was not scored by every signal: let the retriever "
             "score every signal for every candidate (docs/calibrate.md)"
+        )
+    return tuple(lines)
+
+
+def unscored(fusion: Fusion, scored: Collection[str]) -> tuple[str, ...]:
+    """A signal that has a weight now and no score in any search that was voted on."""
+    new = [name for name in fusion.names if name not in scored]
+    return (f"no search that was voted on has a score of {', '.join(new)}, which weighs now",) if new else ()
+
+
+def current_notes(counted: Calibration, elsewhere: Sequence[str]) -> tuple[str, ...]:
+    """What a gain over the weights that run now rests on, where that is not votes on what they showed."""
+    lines = []
+    if counted.searches and not counted.searches_of_epoch:
+        lines.append(
+            f"Nobody has voted under the weights that run now (epoch {counted.epoch}): the gain over them is computed from the "
+            "scores of what other weights showed."
+        )
+    if elsewhere:
+        lines.append(
+            f"WARNING: other weights run for {', '.join(elsewhere)}; the gain is over those of the newest search. Narrow the "
+            "window (--project, --corpus)."
         )
     return tuple(lines)
 
@@ -54,9 +86,9 @@ def notes(counted: Calibration, judged: Mapping[ActorKind, int]) -> tuple[str, .
     assert used is not None
     assert pairs is not None
     lines = []
-    others = [f"{kind} ({hits:,} hits)" for kind, hits in sorted(judged.items()) if kind != counted.voters]
+    others = [f"{kind} ({hits:,} hits)" for kind, hits in sorted(judged.items()) if kind != counted.voter]
     if others:
-        lines.append(f"Votes of {', '.join(others)} are not pooled with those of kind {counted.voters}.")
+        lines.append(f"Votes of {', '.join(others)} are not pooled with those of kind {counted.voter}.")
     if used.unkeyed:
         lines.append(
             f"{used.unkeyed:,} of {used.searches:,} searches have no key of their question: those that found the same with the "

@@ -15,10 +15,10 @@ from .tables import NOT_MEASURED, Table
 __all__ = ["heading", "snippet", "tables"]
 
 _EXCLUDED = {
-    "other_index": "another index version or embedding model than the latest search",
+    "other_index": "another index version or embedding model than now",
     "degraded": "degraded",
     "not_effective": "no weights of the signals were in effect",
-    "other_fusion": "fused in another way than the latest search",
+    "other_fusion": "fused in another way than now",
     "several_queries": "asked several queries",
     "capped": "more candidates than are stored, so that ranks cannot be told",
     "single_signal": "only one of the signals was scored",
@@ -45,7 +45,7 @@ def heading(found: Calibration) -> tuple[str, ...]:
         for name, value in (("index", found.index_version), ("embedding", found.embedding_model))
         if value is not None
     ]
-    about = f"Votes by {found.voters}, useful from {found.useful_from}; latest epoch {found.epoch}, {how}"
+    about = f"Votes by {found.voter}, useful from {found.useful_from}; running now epoch {found.epoch}, {how}"
     return (answer(found), ", ".join([about, *index]) + f"; seed {found.seed}.", *found.notes)
 
 

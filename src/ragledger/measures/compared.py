@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -11,12 +12,12 @@ from numpy.typing import NDArray
 
 from ragledger.model import ActorKind
 
-from .actors import FEW
 from .comparison_facts import SaidFact, SideFacts
 from .comparison_report import AtK, Compared, PairedDifference, SideAt, UnpairedDifference, VoterCounts
 from .difference import Actors, Clusters, Difference, Side, difference, sides
 from .holm import holm
 from .paired import Paired, differences, paired, sign_flipped
+from .paired_voters import Said, VotersTerm, voters_term
 from .permutation import SHUFFLES, Tested, permuted
 from .precision import CUTS, judged_share
 from .summary import KINDS
@@ -25,6 +26,7 @@ from .verdict import ENOUGH, About, verdict
 __all__ = ["Testing", "compared", "voters"]
 
 _PAIRED_SHARE = 0.5
+_U_AND_J = attrgetter(*(f"{name}_{k}" for k in CUTS for name in ("useful", "judged")))
 _Kind = TypeVar("_Kind", UnpairedDifference, PairedDifference)
 
 
@@ -62,8 +64,7 @@ def compared(kind: ActorKind, facts: tuple[SideFacts, SideFacts], testing: Testi
         )
         for (k, one), adjusted, of_pairs in zip(at.items(), unpaired, same, strict=True)
     }
-    many = min(at[testing.k].a.actors, at[testing.k].b.actors) >= FEW
-    headline = columns.headline(testing.k) if many else "unpaired"
+    headline = columns.headline(testing.k)
     counts = [next((v for v in side.voters if v.voter == kind), None) for side in facts]
     of_a, of_b = (
         VoterCounts(votes=count.votes if count else 0, actors=count.actors if count else 0)
@@ -83,7 +84,8 @@ class _Columns:
         self._surface, self._surface_of_actor = np.split(surfaces, [len(searches)])
         self._of_b = _of_b(*(sum(fact.voter == kind for fact in side.clusters) for side in facts))
         self._actor_of_b = _of_b(*(sum(fact.voter == kind for fact in side.actors) for side in facts))
-        self._question = _numbered([fact.query_key for fact in searches])
+        questions = _numbered([*(fact.query_key for fact in searches), *(fact.query_key for fact in actors)])
+        self._question, self._question_of_actor = np.split(questions, [len(searches)])
         self._actor = _numbered([(fact.actor_id or "", fact.actor_id is None) for fact in actors])
         self._said, self._said_by = _said(searches), _said(actors)
 
@@ -115,6 +117,19 @@ class _Columns:
         known, said = self._question >= 0, self._said[k]
         return differences(self._question[known], self._of_b[known], said[known, 0], said[known, 1])
 
+    def voters_term(self, k: int) -> VotersTerm | None:
+        """What who voted on these questions adds to the uncertainty."""
+        known, said = self._question_of_actor >= 0, self._said_by[k]
+        return voters_term(
+            Said(
+                question=self._question_of_actor[known],
+                of_b=self._actor_of_b[known],
+                actor=self._actor[known],
+                useful=said[known, 0],
+                judged=said[known, 1],
+            )
+        )
+
     def headline(self, k: int) -> Literal["paired", "unpaired"]:
         """Paired where enough questions recur and carry at least half of the votes of each side; no result decides it."""
         judged, known = self._said[k][:, 1], self._question >= 0
@@ -138,7 +153,7 @@ def _at(columns: _Columns, k: int, facts: tuple[SideFacts, SideFacts], testing: 
     unpaired = difference(clusters)
     tested = permuted(clusters, seed=testing.seed, shuffles=testing.shuffles) if enough else None
     gains, actors = columns.gains(k), columns.actors(k)
-    same = paired(gains)
+    same = paired(gains, columns.voters_term(k))
     flipped = (
         sign_flipped(gains, seed=testing.seed, shuffles=testing.shuffles) if len(gains) >= ENOUGH else None
     )
@@ -174,10 +189,8 @@ def _of_b(a: int, b: int) -> NDArray[np.bool_]:
 
 def _said(facts: Sequence[SaidFact]) -> dict[int, NDArray[np.float64]]:
     """(U, J) at each k."""
-    return {
-        k: np.array([(getattr(f, f"useful_{k}"), getattr(f, f"judged_{k}")) for f in facts], dtype=np.float64)
-        for k in CUTS
-    }
+    rows = np.array(list(map(_U_AND_J, facts)), dtype=np.float64).reshape(len(facts), len(CUTS), 2)
+    return {k: rows[:, place] for place, k in enumerate(CUTS)}
 
 
 def _numbered(names: Sequence[Any]) -> NDArray[np.int64]:

@@ -99,9 +99,10 @@ class ClusterFact(SaidFact, frozen=True, array_like=True):
 
 
 class ActorFact(SaidFact, frozen=True, array_like=True):
-    """By one actor; a hit that several judged is divided among them. Those without an id are one."""
+    """By one actor on one question; a hit that several judged is divided among them. Those without an id are one."""
 
     actor_id: str | None
+    query_key: bytes | None
 
 
 class QuestionFact(Struct, frozen=True, array_like=True):

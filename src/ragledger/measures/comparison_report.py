@@ -10,7 +10,7 @@ The JSON is stable as that of `ragledger measure` is: names are the fields below
     voters      {human, agent, judge, system: {a: {votes, actors}, b, headline, verdict{word, text}, at: {"1", "3", "5", "10"}}}
                 at is {a: {precision, useful, judged, shown, judged_share, searches, actors}, b,
                        unpaired: {value, low, high, clustered_by, crude, left_out, p, p_adjusted, shuffles, exact},
-                       paired: {value, low, high, questions, better, worse, p, p_adjusted, shuffles, exact}}
+                       paired: {value, low, high, questions, better, worse, actors, p, p_adjusted, shuffles, exact}}
     caveats     [{code, text}]    what to know before believing it
     plan        what was planned for A, how far it is reached, and the looks that were taken
 
@@ -101,7 +101,7 @@ class UnpairedDifference(_Tested, frozen=True, kw_only=True):
 
 
 class PairedDifference(_Tested, frozen=True, kw_only=True):
-    """Over the questions that both sides were asked: `measures/paired.py`."""
+    """Over the questions that both sides were asked: `measures/paired.py`. `actors` voted on these, on the side that has fewest."""
 
     value: float
     low: float | None
@@ -109,6 +109,7 @@ class PairedDifference(_Tested, frozen=True, kw_only=True):
     questions: int
     better: int
     worse: int
+    actors: int | None
 
 
 class AtK(Struct, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ def _useful(funnel: Funnel, standing: Standing, least: Least) -> str:
 
 def _never_accessed(funnel: Funnel, standing: Standing, least: Least) -> str:
     return (
-        f"shown {_times(funnel.shown)}, best at rank {funnel.best_place}: others at these ranks would have been opened about "
+        f"shown {_times(funnel.shown)}, best at rank {funnel.best_place}: others at these ranks would have been accessed about "
         f"{funnel.expected_accessed:.1f} times, it never was, and nobody voted{_kept(standing)}"
     )
 
@@ -83,11 +83,13 @@ def _never_retrieved(funnel: Funnel, standing: Standing, least: Least) -> str:
 
 
 def _few_votes(funnel: Funnel, standing: Standing, least: Least) -> str:
-    opened = f"opened in {_n(funnel.accessed, 'search', 'searches')}" if funnel.accessed else "not opened"
+    accessed = (
+        f"accessed in {_n(funnel.accessed, 'search', 'searches')}" if funnel.accessed else "not accessed"
+    )
     if not funnel.said:
-        return f"{opened}, and nobody voted"
+        return f"{accessed}, and nobody voted"
     votes = "; ".join(f"{kind}: {_count(said)}" for kind, said in funnel.said.items())
-    return f"{opened}; {votes}: fewer than {least.votes} votes on one side, or too even, or not useful to fewer than {_n(least.actors, 'actor')}"
+    return f"{accessed}; {votes}: fewer than {least.votes} votes on one side, or too even, or not useful to fewer than {_n(least.actors, 'actor')}"
 
 
 def _shown_low(funnel: Funnel, standing: Standing, least: Least) -> str:

@@ -20,7 +20,7 @@ _GAPS = {
 }
 
 
-_RANGES = (("1", 1), ("2-3", 3), ("4-10", 10), ("11 on", TOP + 1))
+_GROUPS = (("1", 1), ("2-3", 3), ("4-10", 10), ("11 on", TOP + 1))
 
 
 def curation_heading(curation: Curation) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def curation_heading(curation: Curation) -> tuple[str, ...]:
     if curation.reindex is not None:
         lines.append(_reindex(curation))
     if not curation.accesses:
-        lines.append("accesses: none are recorded here, so nothing can be said of what is never opened")
+        lines.append("accesses: none are recorded here, so nothing can be said of what is never accessed")
     if curation.unnamed_hits:
         lines.append(f"{curation.unnamed_hits:,} hits name no {curation.unit} and count nowhere")
     return tuple(lines)
@@ -153,11 +153,11 @@ def _row(document: Document) -> tuple[str, ...]:
 
 
 def _ranks(document: Document) -> str:
-    """A few ranges; every rank is in the JSON."""
-    shown = {name: 0 for name, _ in _RANGES}
+    """A few groups of ranks; every rank is in the JSON."""
+    shown = {name: 0 for name, _ in _GROUPS}
     for rank, times in document.shown_at.items():
         place = int(rank.rstrip("+"))
-        shown[next(name for name, last in _RANGES if place <= last)] += times
+        shown[next(name for name, last in _GROUPS if place <= last)] += times
     return "\n".join(f"{name}: {times:,}" for name, times in shown.items() if times) or "-"
 
 

@@ -1,18 +1,18 @@
-"""What the votes per position say about the retriever: is the order good, are the weights wrong, is the index poor?
+"""What the votes per rank say about the retriever: is the order good, are the weights wrong, is the index poor?
 
-The positions are two groups, the top (1 to `TOP`) and below. Four figures decide:
+The ranks are two groups, the top (1 to `TOP`) and below. Four figures decide:
 
     top, below    useful / judged of each group, with the interval of `interval.py`
     difference    the mean over searches that were judged in both groups of (share below - share at the top), with the
                   interval of `macro.py` stretched from [0, 1] to [-1, 1]: the same question and the same eyes, so neither
                   hard questions nor strict voters can make it
 
-and one position more: the one below whose share is surely the highest (Wilson's lower bound at z = 3, since the best of many
+and one rank more: the one below whose share is surely the highest (Wilson's lower bound at z = 3, since the best of many
 is picked).
 
-    weights_are_wrong   that position is better than the top by at least `EQUAL`, and surely: the right chunk is found and
+    weights_are_wrong   that rank is better than the top by at least `EQUAL`, and surely: the right chunk is found and
                         stands too low. Or the difference lies above 0. In both cases at most half of the top is useful
-    index_is_poor       little is useful anywhere: the upper bound over all positions is below `POOR`, no position is surely
+    index_is_poor       little is useful anywhere: the upper bound over all ranks is below `POOR`, no rank is surely
                         above it, and below was looked at
     order_says_little   the difference lies within -`EQUAL` to `EQUAL`: further down is as useful as the top
     order_is_good       the lower bound of the top is at least `GOOD`, or the difference lies below 0
@@ -25,7 +25,7 @@ Fewer than `actors.FEW` voters: the interval of the top is the wider one of that
 precision@3, and the index is poor only if both say so. The sums per voter of the other figures are not at hand, so their
 intervals are over searches alone, and the first reason says so.
 
-People judge what they look at (position bias; Joachims et al., SIGIR 2005), so counts of useful votes per position say
+People judge what they look at (position bias; Joachims et al., SIGIR 2005), so counts of useful votes per rank say
 little. A share of what was judged does not depend on how many looked, but those who vote far down may be those who found
 something there. Where hits below are judged less than half as often as those at the top, the finding says so.
 """
@@ -48,7 +48,7 @@ from .ranges import Range, range_of
 __all__ = ["TOP", "ByActor", "Difference", "Finding", "Level", "Split", "Verdict", "diagnose"]
 
 TOP = 3
-"""The positions that a reader surely sees."""
+"""The ranks that a reader surely sees."""
 
 GOOD, POOR, EQUAL = 0.5, 0.3, 0.15
 LEAST_HITS, LEAST_SEARCHES, LEAST_BELOW = 30, 20, 10
@@ -60,14 +60,14 @@ Verdict = Literal[
 
 
 class Split(NamedTuple):
-    """What was judged in a search, as (position, usefulness) from the top down, and how many searches were judged so."""
+    """What was judged in a search, as (rank, usefulness) from the top down, and how many searches were judged so."""
 
     hits: tuple[tuple[int, int | Fraction], ...]
     searches: int = 1
 
     def of(self, *, top: bool) -> list[tuple[int, int | Fraction]]:
         """The hits at the top, or those below."""
-        return [(position, useful) for position, useful in self.hits if (position <= TOP) == top]
+        return [(rank, useful) for rank, useful in self.hits if (rank <= TOP) == top]
 
 
 class ByActor(NamedTuple):
@@ -78,7 +78,7 @@ class ByActor(NamedTuple):
 
 
 class Level(Struct, frozen=True, kw_only=True):
-    """How useful a group of positions was. `judged` of `shown` hits were judged, in `searches`."""
+    """How useful a group of ranks was. `judged` of `shown` hits were judged, in `searches`."""
 
     shown: int
     judged: int
@@ -100,7 +100,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 class Finding(Struct, frozen=True, kw_only=True):
     """The verdict with all that it rests on, by so many `actors`.
 
-    `position`: where the right chunk usually is when the top has none.
+    `rank`: where the right chunk usually is when the top has none.
     """
 
     verdict: Verdict
@@ -108,7 +108,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     top: Level
     below: Level
     difference: Difference
-    position: int | None
+    rank: int | None
     seldom_below: bool
     because: tuple[str, ...]
 
@@ -124,11 +124,11 @@ def diagnose(
     everything = sums_of(
         (sum(useful for _, useful in one.hits), len(one.hits), one.searches) for one in searches
     )
-    best = _best_position(searches, top)
-    difference, position = _difference(both), best or _usual_position(searches)
-    surely = max((low for _, low, _ in _positions(searches)), default=0.0)
+    best = _best_rank(searches, top)
+    difference, rank = _difference(both), best or _usual_rank(searches)
+    surely = max((low for _, low, _ in _ranks(searches)), default=0.0)
     poor = surely < POOR and below.judged >= LEAST_BELOW and _is_poor(everything, by.anywhere)
-    figures = _Figures(top, below, difference, position, everything, best, poor)
+    figures = _Figures(top, below, difference, rank, everything, best, poor)
     seldom = _seldom(top, below)
     verdict, because = _verdict(figures)
     actors = by.anywhere.clusters if by.anywhere else 0
@@ -141,7 +141,7 @@ def diagnose(
         top=top,
         below=below,
         difference=difference,
-        position=position,
+        rank=rank,
         seldom_below=seldom,
         because=because,
     )
@@ -151,7 +151,7 @@ class _Figures(NamedTuple):
     top: Level
     below: Level
     difference: Difference
-    position: int | None
+    rank: int | None
     everything: Sums
     best: int | None
     poor: bool
@@ -170,13 +170,13 @@ def _verdict(figures: _Figures) -> tuple[Verdict, tuple[str, ...]]:
         few = _TOO_FEW.format(int(everything.judged), everything.clusters, LEAST_HITS, LEAST_SEARCHES)
         return "not_enough_votes", (few,)
     reasons: tuple[str, ...] = (
-        _said(f"at positions 1 to {TOP}", figures.top),
+        _said(f"at ranks 1 to {TOP}", figures.top),
         _said("below", figures.below),
         _compared(figures.difference),
     )
     found = _from_figures(figures)
-    if found == "weights_are_wrong" and figures.position is not None:
-        reasons = (f"the right chunk is usually at position {figures.position}", *reasons)
+    if found == "weights_are_wrong" and figures.rank is not None:
+        reasons = (f"the right chunk is usually at rank {figures.rank}", *reasons)
     return (found, reasons) if found else ("not_enough_votes", (*reasons, _missing(figures)))
 
 
@@ -217,7 +217,7 @@ def _few(actors: int) -> tuple[str, ...]:
         return ("one voter's opinion: nothing says how another would judge",)
     if 1 < actors < FEW:
         return (
-            f"only {actors} voters: the range at the top allows for that, the others are over searches alone",
+            f"only {actors} voters: the interval at the top allows for that, the others are over searches alone",
         )
     return ()
 
@@ -252,25 +252,25 @@ def _group(searches: Sequence[Split], *, top: bool) -> list[_Counted]:
     return found
 
 
-def _positions(searches: Sequence[Split]) -> list[tuple[int, float, float]]:
-    """Each position with Wilson's lower bound of its share, and the share; one search is one trial there."""
+def _ranks(searches: Sequence[Split]) -> list[tuple[int, float, float]]:
+    """Each rank with Wilson's lower bound of its share, and the share; one search is one trial there."""
     useful: dict[int, float] = {}
     judged: dict[int, int] = {}
     for one in searches:
-        for position, value in one.hits:
-            useful[position] = useful.get(position, 0.0) + float(value) * one.searches
-            judged[position] = judged.get(position, 0) + one.searches
+        for rank, value in one.hits:
+            useful[rank] = useful.get(rank, 0.0) + float(value) * one.searches
+            judged[rank] = judged.get(rank, 0) + one.searches
     return [(p, wilson(useful[p] / n, n, _SURELY)[0], useful[p] / n) for p, n in sorted(judged.items())]
 
 
-def _best_position(searches: Sequence[Split], top: Level) -> int | None:
-    """The position below that is surely better than the top, and by enough to matter."""
+def _best_rank(searches: Sequence[Split], top: Level) -> int | None:
+    """The rank below that is surely better than the top, and by enough to matter."""
     if top.share is None or top.interval is None or top.share > GOOD:
         return None
     better = [
-        (low, -position)
-        for position, low, share in _positions(searches)
-        if position > TOP and low > top.interval.high and share - top.share >= EQUAL
+        (low, -rank)
+        for rank, low, share in _ranks(searches)
+        if rank > TOP and low > top.interval.high and share - top.share >= EQUAL
     ]
     return -max(better)[1] if better else None
 
@@ -292,12 +292,12 @@ def _difference(both: Sequence[tuple[_Counted, _Counted]]) -> Difference:
     )
 
 
-def _usual_position(searches: Sequence[Split]) -> int | None:
-    """The median position of the first useful hit below, over the searches whose judged top hits were all useless."""
+def _usual_rank(searches: Sequence[Split]) -> int | None:
+    """The median rank of the first useful hit below, over the searches whose judged top hits were all useless."""
     places = []
     for one in searches:
         top, below = one.of(top=True), one.of(top=False)
-        first = next((position for position, useful in below if 2 * useful > 1), None)
+        first = next((rank for rank, useful in below if 2 * useful > 1), None)
         if top and first is not None and not any(useful for _, useful in top):
             places.append((first, one.searches))
     half, seen = sum(n for _, n in places) / 2, 0

@@ -31,7 +31,7 @@ _MANY = 10**6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actors:
-    """The same U and J by who voted: one row per actor, side and surface. A hit that several judged is divided among them."""
+    """The same U and J by who voted: one row per actor, side and surface, or more. A hit that several judged is divided among them."""
 
     of_b: NDArray[np.bool_]
     surface: NDArray[np.int64]

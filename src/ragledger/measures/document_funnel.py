@@ -1,6 +1,6 @@
 """How far a unit came: retrieved, admitted, shown, accessed, judged, useful. A unit counts once per search, at its best place.
 
-What was *expected* of it is read off the places it was shown at: how often hits at that place of that surface are opened, or
+What was *expected* of it is read off the ranks it was shown at: how often hits at that rank of that surface are accessed, or
 found useful, whoever they are (COEC: Zhang & Jones 2007). So a unit at rank 9 is not blamed for what nobody does at rank 9.
 The counting is in `exposures.py`.
 """

@@ -114,7 +114,9 @@ def evidence(
 def _added(hits: Sequence[HitFact], search: Ints, searches: Sequence[SearchFact], fusion: Fusion) -> Floats:
     """What each signal adds to each hit; the ranges are those of its search."""
     said = np.array([hit.said for hit in hits], dtype=np.float64).reshape(len(hits), len(fusion.names))
-    ranges = np.array([ranges_of(each.signals, fusion) for each in searches]).reshape(len(searches), -1, 2)
+    ranges = np.array([ranges_of(each.signals, fusion) for each in searches]).reshape(
+        len(searches), len(fusion.names), 2
+    )
     return features(said, ranges[search], fusion)
 
 

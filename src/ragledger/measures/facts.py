@@ -109,7 +109,7 @@ class ShownFact(Struct, frozen=True, array_like=True):
 
 
 class OpenedFact(Struct, frozen=True, array_like=True):
-    """Hits at one position that actors of one kind opened; a null voter: anyone."""
+    """Hits at one position that actors of one kind accessed; a null voter: anyone."""
 
     voter: ActorKind | None
     position: int | None

@@ -19,7 +19,7 @@ __all__ = ["ndcg"]
 
 
 def ndcg(gains: Sequence[float]) -> float | None:
-    """Of the gains of the judged hits, from the first position down; None with fewer than two different ones."""
+    """Of the gains of the judged hits, from the first rank down; None with fewer than two different ones."""
     if len(set(gains)) < 2:
         return None
     return _dcg(gains) / _dcg(sorted(gains, reverse=True))

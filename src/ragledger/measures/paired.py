@@ -4,7 +4,8 @@
 
 A question counts once, however often it was asked and voted on: its searches are summed on each side. The test flips the sign
 of each question's difference at random (Smucker, Allan & Carterette, CIKM 2007), exactly where there are few that differ.
-The interval is Student's for the mean of the differences. A percentile bootstrap of questions held the truth in 91 to 97 %
+The interval is Student's for the mean of the differences, with what few voters add to its error (`paired_voters.py`) and the
+degrees of freedom of questions or voters, whichever there are fewer of. A percentile bootstrap of questions held the truth in 91 to 97 %
 of simulated runs with 30 to 100 questions, a studentised one in 85 to 97, this one in 94 to 99 (docs/decisions.md).
 Where every question changed by the same amount d nothing varies, and the interval is a bound: of n alike, surely (Clopper &
 Pearson) at least s = 0.025^(1/n) of all questions change by d; the others may do anything: s d - (1 - s) to s d + (1 - s).
@@ -18,6 +19,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from .paired_voters import VotersTerm
 from .permutation import SHUFFLES, Tested
 from .student import t_quantile
 
@@ -29,7 +31,10 @@ _TAIL = 0.025
 
 
 class Paired(Struct, frozen=True, kw_only=True):
-    """B - A over `questions` that both sides were asked and have votes on; no interval with one."""
+    """B - A over `questions` that both sides were asked and have votes on; no interval with one.
+
+    `actors`: who voted on these, on the side that has fewest; None: not said, and not in the interval.
+    """
 
     value: float
     low: float | None
@@ -37,6 +42,7 @@ class Paired(Struct, frozen=True, kw_only=True):
     questions: int
     better: int
     worse: int
+    actors: int | None
 
 
 def differences(
@@ -57,13 +63,13 @@ def differences(
     return np.asarray(useful_b[both] / judged_b[both] - useful_a[both] / judged_a[both])
 
 
-def paired(gains: NDArray[np.float64]) -> Paired | None:
+def paired(gains: NDArray[np.float64], voters: VotersTerm | None = None) -> Paired | None:
     """The mean of the questions' differences, or None without any."""
     n = len(gains)
     if not n:
         return None
     value = float(gains.mean())
-    low, high = _interval(gains, value) if n >= _FEWEST else (None, None)
+    low, high = _interval(gains, value, voters) if n >= _FEWEST else (None, None)
     return Paired(
         value=value,
         low=low,
@@ -71,17 +77,20 @@ def paired(gains: NDArray[np.float64]) -> Paired | None:
         questions=n,
         better=int(np.count_nonzero(gains > _SAME)),
         worse=int(np.count_nonzero(gains < -_SAME)),
+        actors=voters.actors if voters else None,
     )
 
 
-def _interval(gains: NDArray[np.float64], value: float) -> tuple[float, float]:
-    n = len(gains)
-    if np.ptp(gains) > _SAME:
-        centre, half = value, t_quantile(0.975, n - 1) * float(gains.std(ddof=1)) / math.sqrt(n)
-    else:
+def _interval(gains: NDArray[np.float64], value: float, voters: VotersTerm | None) -> tuple[float, float]:
+    n, excess, clusters = len(gains), 0.0, len(gains)
+    if voters is not None and voters.excess is not None:
+        excess, clusters = voters.excess, min(n, voters.actors)
+    half = t_quantile(0.975, clusters - 1) * math.sqrt(float(gains.var(ddof=1)) / n + excess)
+    low, high = value - half, value + half
+    if np.ptp(gains) <= _SAME:
         surely = _TAIL ** (1 / n)
-        centre, half = surely * value, 1 - surely
-    return max(centre - half, -1.0), min(centre + half, 1.0)
+        low, high = min(low, surely * value - (1 - surely)), max(high, surely * value + (1 - surely))
+    return max(low, -1.0), min(high, 1.0)
 
 
 def sign_flipped(gains: NDArray[np.float64], *, seed: int = 0, shuffles: int = SHUFFLES) -> Tested | None:

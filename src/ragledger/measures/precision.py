@@ -1,6 +1,6 @@
 """precision@k over judged hits, pooled over searches.
 
-    precision@k = U_k / J_k        J_k: judged hits at a position of at most k
+    precision@k = U_k / J_k        J_k: judged hits at a rank of at most k
                                    U_k: the sum of their usefulness
     judged share = J_k / shown_k   the measure `Judged@k` of ir_measures, over all searches
     bounds = U_k / shown_k .. (U_k + unjudged_k) / shown_k   if every unjudged hit were useless .. useful

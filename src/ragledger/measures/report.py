@@ -20,12 +20,12 @@ not known is null, never 0 (promise P8). Every share stands beside the counts th
                 by_surface    [{surface, ok, voters}]
                 at is {"1", "3", "5", "10": {precision, interval, clustered_by, useful, judged, shown, judged_share,
                 bounds, searches, actors, thin, macro}}; macro, ndcg and bpref are {mean, interval, searches, without}
-    ranks       top, positions[{position, shown, accessed, voters}], beyond{shown, accessed, voters}
+    ranks       top, at[{rank, shown, accessed, voters}], beyond{shown, accessed, voters}
     funnel      retrieved, accessed, accessed_rate, voters{kind: {accessed, judged, useful, accessed_rate, judged_rate,
                 useful_rate}}
     agreement   [{first, second, hits, split, searches, equal, both_useful, first_only, second_only, share, interval,
                 kappa, kappa_interval}]    kinds of voters that judged the same hits (`kappa.py`)
-    diagnosis   [{epoch, voter, verdict, actors, position, because[...], top, below, difference, seldom_below}]
+    diagnosis   [{epoch, voter, verdict, actors, rank, because[...], top, below, difference, seldom_below}]
                 (`diagnosis.py`)
     assessments [{name, method, epoch, searches, null, voters{kind: {verdict, searches, useful, clusters, auc, interval,
                 brier, brier_of_the_mean, groups[{searches, value, share, interval}]}}}]    (`worth.py`)
@@ -36,8 +36,8 @@ Meanings that are easy to get wrong:
 - *Searches* are logical ones: depth 0, and a group of attempts once, by its last attempt, in the window that this
   one falls in.
 - *Hits* are the admitted ones of ok searches. A duplicate that was folded leaves a gap in the ranks; it stays.
-- The *position* of a hit is its place in the latest delivery where the search has one, else the retriever's rank.
-  A hit that the delivery left out has no position: its votes are in `funnel` and `not_delivered`, in no cut.
+- The *rank* of a hit is the one in the latest delivery where the search has one, else the retriever's.
+  A hit that the delivery left out has no rank: its votes are in `funnel` and `not_delivered`, in no cut.
 - `precision` pools hits; `macro` is the mean of each search's own precision. `interval` is clustered by search, or by actor
   where fewer than 20 actors voted and that one is wider (`actors.py`); with one actor it is one voter's opinion.
 - `without` of macro: ok searches without a judged hit within k; of nDCG' and bpref: searches with votes of this kind whose
@@ -205,7 +205,7 @@ class Epoch(Struct, frozen=True, kw_only=True):
 class Measurement(Struct, frozen=True, kw_only=True):
     """Everything `ragledger measure` knows about a window."""
 
-    schema: int = 2
+    schema: int = 3
     useful_from: Outcome
     cuts: tuple[int, ...]
     window: Extent

@@ -34,7 +34,7 @@ _EXTREMES = {"first_ran_at": min, "last_ran_at": max, "best_rank": min}
 
 @dataclass(slots=True, kw_only=True)
 class CountedHit:
-    """A hit, who opened it, and how many actors of each kind found it useful or not."""
+    """A hit, who accessed it, and how many actors of each kind found it useful or not."""
 
     rank: int
     document_id: str | None

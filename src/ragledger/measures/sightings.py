@@ -61,7 +61,7 @@ class Sightings:
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What one actor did to one unit in one search: `outcome` 0 is the worst one, None: only opened."""
+    """What one actor did to one unit in one search: `outcome` 0 is the worst one, None: only accessed."""
 
     search: int
     unit: int

@@ -36,7 +36,7 @@ def heading(measurement: Measurement) -> tuple[str, ...]:
         f"{count(measurement.searches.searches)} searches, {since} {until} (UTC)",
         f"only {', '.join(filters)}" if filters else "all projects, corpora and surfaces",
         f"projects: {', '.join(window.projects)}; corpora: {corpora}",
-        f"useful means judged {measurement.useful_from} or better; ranges hold the true value 95 times in 100",
+        f"useful means judged {measurement.useful_from} or better; intervals hold the true value 95 times in 100",
     )
 
 

@@ -47,7 +47,7 @@ def verdict(at: AtK, about: About) -> Verdict:
         )
     if missing := _missing(at, about):
         return Verdict(word="too few", text=f"too few to test: {missing}{_so_far(found)}")
-    if few := _few(at):
+    if few := _few(at, found):
         return Verdict(word="cannot tell", text=f"cannot tell: {few}{_so_far(found)}")
     return _of(found, _where(at, found, about))
 
@@ -99,7 +99,9 @@ def _missing(at: AtK, about: About) -> str:
     )
 
 
-def _few(at: AtK) -> str:
+def _few(at: AtK, found: PairedDifference | UnpairedDifference) -> str:
+    if isinstance(found, PairedDifference) and found.actors is not None and found.actors < ENOUGH_ACTORS:
+        return f"only {found.actors:,} voter{'s' * (found.actors != 1)} on these questions on a side ({ENOUGH_ACTORS} are needed)"
     return " and ".join(
         f"only {side.actors:,} voter{'s' * (side.actors != 1)} on {name} ({ENOUGH_ACTORS} are needed)"
         for name, side in (("A", at.a), ("B", at.b))

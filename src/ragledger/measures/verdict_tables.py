@@ -73,7 +73,7 @@ def _in_words(one: Agreement) -> str:
 
 
 def diagnosis_table(measurement: Measurement) -> list[Table]:
-    """What the votes per position say about the retriever, epoch by epoch."""
+    """What the votes per rank say about the retriever, epoch by epoch."""
     found = measurement.diagnosis
     if not found:
         return []
@@ -82,8 +82,8 @@ def diagnosis_table(measurement: Measurement) -> list[Table]:
             title="Diagnosis",
             means=" ".join(dict.fromkeys(_advice(one) for one in found)),
             caption=(
-                "From votes at positions 1 to 3 and below, beside what was shown there, for each epoch apart. A conclusion is "
-                "drawn only where the ranges carry it (docs/measure.md)."
+                "From votes at ranks 1 to 3 and below, beside what was shown there, for each epoch apart. A conclusion is "
+                "drawn only where the intervals carry it (docs/measure.md)."
             ),
             columns=("epoch", "voters", "it says", "because"),
             rows=tuple((one.epoch, one.voter, _verdict(one), "; ".join(one.because)) for one in found),
@@ -93,8 +93,8 @@ def diagnosis_table(measurement: Measurement) -> list[Table]:
 
 
 def _verdict(one: Diagnosis) -> str:
-    if one.verdict == "weights_are_wrong" and one.position is not None:
-        return f"{_VERDICTS[one.verdict]}: the right chunk is at rank {one.position}"
+    if one.verdict == "weights_are_wrong" and one.rank is not None:
+        return f"{_VERDICTS[one.verdict]}: the right chunk is at rank {one.rank}"
     return _VERDICTS[one.verdict]
 
 
@@ -126,7 +126,7 @@ def assessment_table(measurement: Measurement) -> list[Table]:
             means="Whether a signal that needs no votes can stand in for them: only where it predicts them.",
             caption=(
                 "AUC: of a search with useful hits at the top and one without, how often the useful one has the higher value; "
-                "0.5 is guessing. Useful: at least half of the judged hits at positions 1 to 3. Searches of one session count "
+                "0.5 is guessing. Useful: at least half of the judged hits at ranks 1 to 3. Searches of one session count "
                 "as related."
             ),
             columns=("assessment", "epoch", "voters", "it", "kept", "null", "judged", "useful", "AUC"),

@@ -22,7 +22,7 @@ def vote_tables(measurement: Measurement) -> list[Table]:
     voters = [kind for kind, voter in measurement.precision.overall.items() if voter.votes]
     found = [_precision(measurement, voters), *_by_part(measurement, voters)]
     found += _order(measurement, voters)
-    found += [*_positions(measurement, voters), _funnel(measurement, voters)]
+    found += [*_ranks(measurement, voters), _funnel(measurement, voters)]
     found += agreement_table(measurement)
     found += diagnosis_table(measurement)
     found += assessment_table(measurement)
@@ -38,7 +38,7 @@ def _precision(measurement: Measurement, voters: list[ActorKind]) -> Table:
         means=" ".join(_in_words(name, voter) for name, voter in judged),
         caption=(
             "precision@k: useful / judged among the first k hits; a hit with several voters counts once, as the share who found "
-            "it useful. Range: votes on one search, or by one of few voters, count as related. Per search: the mean of each "
+            "it useful. Interval: votes on one search, or by one of few voters, count as related. Per search: the mean of each "
             "search's own precision, so that long lists of votes weigh no more, and how many searches have one. Judged "
             "share: how much of what was shown the votes speak for; the rest is unknown, not bad. Bounds: if all of it were "
             "useless, or useful. Thin: fewer than 30 judged hits or 20 searches. "
@@ -127,8 +127,8 @@ def _by_part(measurement: Measurement, voters: list[ActorKind]) -> list[Table]:
     return [
         Table(
             title=f"Precision by {what}",
-            means="What the table above mixes. Ranges that overlap widely are no difference: `ragledger compare` tests it.",
-            caption="precision@k with its range, and below it useful / judged of shown.",
+            means="What the table above mixes. Intervals that overlap widely are no difference: `ragledger compare` tests it.",
+            caption="precision@k with its interval, and below it useful / judged of shown.",
             columns=("voters", column, *(f"@{k}" for k in measurement.cuts)),
             rows=tuple(
                 (kind, name, *(_with_counts(at) for at in part.voters[kind].at.values()))
@@ -166,7 +166,7 @@ def _order(measurement: Measurement, voters: list[ActorKind]) -> list[Table]:
             means="1 is the best order of the judged hits: the better ones first. It says nothing of what was not found.",
             caption=(
                 "nDCG': better grades first, over the judged hits alone. bpref: how seldom a useless hit stands above a useful "
-                "one. The mean over searches that have hits of different use, with its range; other searches with votes do not "
+                "one. The mean over searches that have hits of different use, with its interval; other searches with votes do not "
                 "define it."
             ),
             columns=("", "voters", "nDCG'", "searches", "undefined", "bpref", "searches", "undefined"),
@@ -187,24 +187,24 @@ def _order(measurement: Measurement, voters: list[ActorKind]) -> list[Table]:
     ]
 
 
-def _positions(measurement: Measurement, voters: list[ActorKind]) -> list[Table]:
+def _ranks(measurement: Measurement, voters: list[ActorKind]) -> list[Table]:
     found = measurement.ranks
-    shown = [at for at in (*found.positions, found.beyond) if at.shown]
+    shown = [at for at in (*found.at, found.beyond) if at.shown]
 
     def table(title: str, kind: ActorKind) -> Table:
         return Table(
             title=f"{title}{_pooled(measurement)}",
-            means="Where useful hits stand. A position that hardly anybody judged is unknown, not bad.",
+            means="Where useful hits stand. A rank that hardly anybody judged is unknown, not bad.",
             caption=(
-                "People judge what they see: read votes beside what was shown and opened there. Share: useful / judged at "
-                "that position."
+                "People judge what they see: read votes beside what was shown and accessed there. Share: useful / judged at "
+                "that rank."
             ),
-            columns=("position", "shown", "opened", "judged", "judged share", "useful", "share"),
+            columns=("rank", "shown", "accessed", "judged", "judged share", "useful", "share"),
             rows=tuple(
                 (
-                    f"beyond {found.top}" if at.position is None else str(at.position),
+                    f"beyond {found.top}" if at.rank is None else str(at.rank),
                     count(at.shown),
-                    _opened(said.accessed if voters else at.accessed),
+                    _accessed(said.accessed if voters else at.accessed),
                     count(said.judged),
                     percent(said.judged / at.shown),
                     _useful(said),
@@ -215,7 +215,7 @@ def _positions(measurement: Measurement, voters: list[ActorKind]) -> list[Table]
             ),
         )
 
-    return [table(f"Positions, judged by {kind}", kind) for kind in voters] or [table("Positions", "human")]
+    return [table(f"Ranks, judged by {kind}", kind) for kind in voters] or [table("Ranks", "human")]
 
 
 def _funnel(measurement: Measurement, voters: list[ActorKind]) -> Table:
@@ -244,27 +244,27 @@ def _funnel(measurement: Measurement, voters: list[ActorKind]) -> Table:
         means=(
             f"{count(funnel.retrieved)} hits were returned, "
             + (
-                "whether any was opened is not recorded, "
+                "whether any was accessed is not recorded, "
                 if funnel.accessed is None
-                else f"{count(funnel.accessed)} were opened, "
+                else f"{count(funnel.accessed)} were accessed, "
             )
             + ("and nobody judged any." if not judged else "and some were judged.")
         ),
         caption=(
-            "How far hits came. Opened and judged: of what was retrieved; useful: of what was judged. Each is a count of its "
-            "own: a hit can be judged without having been opened."
+            "How far hits came. Accessed and judged: of what was retrieved; useful: of what was judged. Each is a count of its "
+            "own: a hit can be judged without having been accessed."
         ),
-        columns=("by", "retrieved", "opened", "judged", "useful", "votes", "actors"),
+        columns=("by", "retrieved", "accessed", "judged", "useful", "votes", "actors"),
         rows=tuple(rows),
     )
 
 
-def _opened(accessed: int | None) -> str:
+def _accessed(accessed: int | None) -> str:
     return NOT_MEASURED if accessed is None else count(accessed)
 
 
 def _part(n: int | None, value: float | None) -> str:
-    return _opened(n) if value is None else f"{_opened(n)} ({value:.1%})"
+    return _accessed(n) if value is None else f"{_accessed(n)} ({value:.1%})"
 
 
 def _useful(said: Feedback) -> str:

@@ -1,4 +1,4 @@
-"""The values of a measurement that votes made: precision, positions, the funnel, agreement, diagnosis, assessments.
+"""The values of a measurement that votes made: precision, ranks, the funnel, agreement, diagnosis, assessments.
 
 What they mean is said in `report.py`.
 """
@@ -20,6 +20,7 @@ __all__ = [
     "Agreement",
     "Assessment",
     "At",
+    "AtRank",
     "Cuts",
     "Diagnosis",
     "Feedback",
@@ -27,7 +28,6 @@ __all__ = [
     "Mean",
     "Order",
     "Part",
-    "Position",
     "Precision",
     "Ranks",
     "Reached",
@@ -124,7 +124,7 @@ class Precision(Struct, frozen=True, kw_only=True):
 
 
 class Feedback(Struct, frozen=True, kw_only=True):
-    """Hits that actors of one kind opened, judged and found useful; `accessed` is null where nobody's accesses are recorded."""
+    """Hits that actors of one kind accessed, judged and found useful; `accessed` is null where nobody's accesses are recorded."""
 
     accessed: int | None
     judged: int
@@ -132,7 +132,7 @@ class Feedback(Struct, frozen=True, kw_only=True):
 
 
 class Reached(Feedback, frozen=True, kw_only=True):
-    """The same, as shares: opened and judged of what was retrieved, useful of what was judged."""
+    """The same, as shares: accessed and judged of what was retrieved, useful of what was judged."""
 
     accessed_rate: float | None
     judged_rate: float | None
@@ -140,7 +140,7 @@ class Reached(Feedback, frozen=True, kw_only=True):
 
 
 class Funnel(Struct, frozen=True, kw_only=True):
-    """How far hits came. Each is a count of its own: a hit can be judged without having been opened."""
+    """How far hits came. Each is a count of its own: a hit can be judged without having been accessed."""
 
     retrieved: int
     accessed: int | None
@@ -148,21 +148,21 @@ class Funnel(Struct, frozen=True, kw_only=True):
     voters: dict[ActorKind, Reached]
 
 
-class Position(Struct, frozen=True, kw_only=True):
-    """What stood at one position of the list; null for all positions past the top ones."""
+class AtRank(Struct, frozen=True, kw_only=True):
+    """What stood at one rank of the list; null for all ranks past the top ones."""
 
-    position: int | None
+    rank: int | None
     shown: int
     accessed: int | None
     voters: dict[ActorKind, Feedback]
 
 
 class Ranks(Struct, frozen=True, kw_only=True):
-    """The positions down to the last one shown, at most `top` of them, and the rest as one."""
+    """The ranks down to the last one shown, at most `top` of them, and the rest as one."""
 
     top: int
-    positions: tuple[Position, ...]
-    beyond: Position
+    at: tuple[AtRank, ...]
+    beyond: AtRank
 
 
 class Agreement(Agreed, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""From ballots to what a report says of votes: precision within every part, positions, funnel, agreement, diagnosis, worth."""
+"""From ballots to what a report says of votes: precision within every part, ranks, funnel, agreement, diagnosis, worth."""
 
 from __future__ import annotations
 
@@ -102,32 +102,32 @@ class Votes:
         )
 
     def ranks(self) -> voted.Ranks:
-        """What stood, was opened, judged and useful at each position."""
+        """What stood, was accessed, judged and useful at each rank."""
         shown = ranks.spread(((fact.position, fact.hits) for fact in self._shown), 0)
-        accessed = self._opened_by(None)
-        feedback = {kind: self._feedback_by_position(kind) for kind in KINDS}
+        accessed = self._accessed_by(None)
+        feedback = {kind: self._feedback_by_rank(kind) for kind in KINDS}
 
-        def at(index: int, position: int | None) -> voted.Position:
-            return voted.Position(
-                position=position,
+        def at(index: int, rank: int | None) -> voted.AtRank:
+            return voted.AtRank(
+                rank=rank,
                 shown=shown[index],
                 accessed=accessed[index],
                 voters={kind: feedback[kind][index] for kind in KINDS},
             )
 
-        last = ranks.last_position(shown[: ranks.TOP])
+        last = ranks.last_rank(shown[: ranks.TOP])
         return voted.Ranks(
             top=ranks.TOP,
-            positions=tuple(at(position - 1, position) for position in range(1, last + 1)),
+            at=tuple(at(rank - 1, rank) for rank in range(1, last + 1)),
             beyond=at(ranks.TOP, None),
         )
 
-    def _opened_by(self, kind: ActorKind | None) -> Sequence[int | None]:
+    def _accessed_by(self, kind: ActorKind | None) -> Sequence[int | None]:
         if not self._opened:
             return [None] * (ranks.TOP + 1)
         return ranks.spread(((fact.position, fact.hits) for fact in self._opened if fact.voter == kind), 0)
 
-    def _feedback_by_position(self, kind: ActorKind) -> list[voted.Feedback]:
+    def _feedback_by_rank(self, kind: ActorKind) -> list[voted.Feedback]:
         judged = [0] * (ranks.TOP + 1)
         useful: list[list[int | Fraction]] = [[] for _ in judged]
         for ballot in self._by_part[EVERYTHING][kind]:
@@ -137,7 +137,7 @@ class Votes:
                 useful[index].append(usefulness(vote) * ballot.searches)
         return [
             voted.Feedback(accessed=a, judged=j, useful=float(precision.total(u)))
-            for a, j, u in zip(self._opened_by(kind), judged, useful, strict=True)
+            for a, j, u in zip(self._accessed_by(kind), judged, useful, strict=True)
         ]
 
     def funnel(self) -> voted.Funnel:

@@ -1,10 +1,10 @@
 """What an assessment is worth: does its value tell the searches that people found useful from the others?
 
-    useful search = at least half of its judged hits at positions 1 to 3 are useful
+    useful search = at least half of its judged hits at ranks 1 to 3 are useful
     AUC           = how often, of a useful and of another search, the useful one has the higher value (`auc.py`)
     Brier score   = the mean of (value - share)^2, the share being that of the judged hits at 1 to 3; for values in [0, 1]
 
-A search without a judged hit at positions 1 to 3 is no case. The verdict:
+A search without a judged hit at ranks 1 to 3 is no case. The verdict:
 
     not_enough_votes    fewer than 20 useful or 20 other searches, or an interval that holds 0.5 and is wider than 0.2
     does_not_predict    the interval of the AUC holds 0.5

@@ -57,7 +57,7 @@ VOTER = Variable(
 K = Variable(
     name="k",
     label="k",
-    description="Hits up to this position are counted.",
+    description="Hits up to this rank are counted.",
     options=("5", "1", "3", "10"),
     multi=False,
 )

@@ -17,13 +17,13 @@ HIGH = Column(
     name="high", meaning="upper end of the 95 % interval", unit="share", colour="interval", style="band"
 )
 PRECISION = Column(
-    name="precision", meaning="useful hits / judged hits, up to position k", unit="share", colour="useful"
+    name="precision", meaning="useful hits / judged hits, up to rank k", unit="share", colour="useful"
 )
 JUDGED = Column(
     name="judged hits", meaning="hits that the precision rests on", colour="neutral", style="support"
 )
 JUDGED_SHARE = Column(
-    name="judged share", meaning="judged hits / shown hits, up to position k", unit="share", colour="judged"
+    name="judged share", meaning="judged hits / shown hits, up to rank k", unit="share", colour="judged"
 )
 PROJECT = Column(name="project", meaning="the application", unit="text")
 CORPUS = Column(name="corpus", meaning="what was searched; (none): nobody said", unit="text")

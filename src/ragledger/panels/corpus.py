@@ -13,7 +13,7 @@ __all__ = ["CORPUS"]
 _SINCE = "Counted since the collector began, whatever the time range, surface or epoch."
 _RETRIEVED = Column(name="retrieved", meaning="considered by at least one search", colour="candidates")
 _ADMITTED = Column(name="admitted", meaning="given to the caller", colour="admitted")
-_ACCESSED = Column(name="accessed", meaning="opened by somebody", colour="accessed")
+_ACCESSED = Column(name="accessed", meaning="accessed by somebody", colour="accessed")
 _JUDGED = Column(name="judged", meaning="judged by somebody", colour="judged")
 _USEFUL = Column(name="useful", meaning="found useful by somebody", colour="useful")
 _NOT_USEFUL = Column(name="not useful", meaning="found not useful by somebody", colour="not useful")
@@ -106,7 +106,7 @@ UNUSED = Panel(
     kind="table",
     query="unused",
     reading=Reading(
-        shows="Documents that were admitted often, and that nobody ever opened or found useful; the 50 most admitted. Only "
+        shows="Documents that were admitted often, and that nobody ever accessed or found useful; the 50 most admitted. Only "
         "of corpora with any vote or access in this project. " + _SINCE,
         good="Short, with few admissions each.",
         bad="Documents admitted hundreds of times: they take the places of better ones.",

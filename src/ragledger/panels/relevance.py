@@ -17,7 +17,7 @@ BY_K = Panel(
     kind="table",
     query="by_k",
     reading=Reading(
-        shows="Useful / judged hits up to position k, pooled over the searches and epochs that are chosen, with the 95 % "
+        shows="Useful / judged hits up to rank k, pooled over the searches and epochs that are chosen, with the 95 % "
         "interval (clustered by search), what it rests on, and the part of what was shown that anybody judged. A hit "
         "without a vote is unknown, not irrelevant.",
         good="A narrow interval, high at k = 1 and falling slowly.",
@@ -27,7 +27,7 @@ BY_K = Panel(
         + " Choose one epoch to see what it alone does. `ragledger calibrate` looks for better weights.",
     ),
     columns=(
-        Column(name="k", meaning="up to this position"),
+        Column(name="k", meaning="up to this rank"),
         PRECISION,
         LOW,
         HIGH,
@@ -84,7 +84,7 @@ SHARE_OVER_TIME = Panel(
     columns=(
         TIME,
         JUDGED_SHARE,
-        Column(name="shown hits", meaning="hits up to position k", colour="neutral", style="support"),
+        Column(name="shown hits", meaning="hits up to rank k", colour="neutral", style="support"),
     ),
 )
 RANKS = Panel(
@@ -92,16 +92,16 @@ RANKS = Panel(
     kind="bars",
     query="ranks",
     reading=Reading(
-        shows="How what was shown, what was judged, and what was useful spread over positions; each adds up to 100 %.",
-        good="Useful hits stand higher than what was shown: green beats blue at the first positions and falls below it "
+        shows="How what was shown, what was judged, and what was useful spread over ranks; each adds up to 100 %.",
+        good="Useful hits stand higher than what was shown: green beats blue at the first ranks and falls below it "
         "further down.",
         bad="All alike: the order carries nothing. Useful hits far down: the ranking hides the answer. But people judge "
         "what they see: compare with the judged ones before you conclude.",
-        do="Rerank, or calibrate the weights. Judge some low positions on purpose to learn about them.",
+        do="Rerank, or calibrate the weights. Judge some low ranks on purpose to learn about them.",
     ),
     columns=(
         Column(
-            name="position",
+            name="rank",
             meaning="in the prompt where a delivery said so, else of the retriever",
             unit="text",
         ),

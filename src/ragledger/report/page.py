@@ -71,7 +71,7 @@ def _top(picture: Picture) -> Html:
         ("Window", f"{moment(start)} to {moment(end)}"),
         ("Projects", ", ".join(picture.projects)),
         *_chosen(picture),
-        ("Votes of", f"{picture.voter}, hits up to position {picture.choice.k}"),
+        ("Votes of", f"{picture.voter}, hits up to rank {picture.choice.k}"),
         ("Rollups", f"by {picture.grain}, whole ones"),
         ("Counted until", "not measured" if picture.counted_until is None else moment(picture.counted_until)),
         ("Made", moment(picture.made_at)),

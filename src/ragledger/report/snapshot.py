@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ragledger.errors import NothingToMeasure
+from ragledger.measures.emptiness import There, nothing
 from ragledger.panels import dashboards
 from ragledger.panels.choices import ALL
 from ragledger.panels.macros import TimeRange, expand
@@ -17,7 +18,6 @@ from ragledger.panels.queries import annotation_query, filled, panel_query
 from ragledger.postgres.connection import Connection, reading
 from ragledger.sql import named_queries
 
-from .numbers import moment
 from .picture import Change, Choice, Picture, Shown, View
 
 __all__ = ["read"]
@@ -27,6 +27,7 @@ _EVER = TimeRange(
     end=datetime.fromisoformat("9999-01-01T00:00:00+00:00"),
 )
 _SHORTEST = timedelta(minutes=1)
+_COLLECT = "run `ragledger collect --once`, or give --collect"
 _FILTERS = ("corpus", "surface", "epoch", "actor_kind")
 
 
@@ -34,7 +35,7 @@ def read(connection: Connection, choice: Choice, now: datetime) -> Picture:
     """Everything.
 
     Raises:
-        NothingToMeasure: no search was recorded, none was counted yet, or none lies in the window; the message says which.
+        NothingToMeasure: no search was recorded, none was counted yet, or none lies in the window; the message says what there is.
     """
     with reading(connection):
         return _Reader(connection, choice, now).picture()
@@ -59,7 +60,7 @@ class _Reader:
         self._range = _window(self._choice, self._own("first")[0][0] or first, self._now)
         searches = self._own("searches")[0][0]
         if not searches:
-            raise NothingToMeasure(_nothing_in(self._choice, last))
+            raise self._nothing()
         self._values["voter"] = voter = self._voter()
         behind, minutes, days = self._own("behind")[0]
         return Picture(
@@ -83,11 +84,26 @@ class _Reader:
             known = [name for name in known if name == self._choice.project]
         if known:
             return tuple(known)
+        raise self._nothing()
+
+    def _nothing(self) -> NothingToMeasure:
+        """What was counted is all that a page shows, so that is what there is instead."""
+        choice = msgspec.structs.asdict(self._choice)
+        asked = {name: choice[name] for name in ("project", *_FILTERS, "since", "until")}
         if not self._own("arrived")[0][0]:
-            raise NothingToMeasure("nothing to show: no search was ever recorded")
-        named = f" of project {self._choice.project!r}" if self._choice.project is not None else ""
-        raise NothingToMeasure(
-            f"nothing to show: no search{named} was counted yet; run `ragledger collect --once`, or give --collect"
+            return NothingToMeasure(nothing("show", "search", asked, None))
+        searches, first, last, projects, corpora = self._own("counted")[0]
+        there = searches and There(
+            where="counted are",
+            searches=searches,
+            first_search=first,
+            last_search=last,
+            projects=projects,
+            corpora=corpora,
+        )
+        hint = "" if self._choice.project in (None, *(projects or ())) and there else f"; {_COLLECT}"
+        return NothingToMeasure(
+            nothing("show", "search that was counted", asked, there or None, "nothing was counted") + hint
         )
 
     def _voter(self) -> str:
@@ -125,16 +141,3 @@ def _window(choice: Choice, first: datetime | None, now: datetime) -> TimeRange:
     end = choice.until or now
     start = max(filter(None, (choice.since, first)), default=end)
     return TimeRange(start=min(start, end - _SHORTEST), end=end)
-
-
-def _nothing_in(choice: Choice, last: datetime | None) -> str:
-    filters = msgspec.structs.asdict(choice)
-    named = [f"{name} {filters[name]!r}" for name in ("project", *_FILTERS) if filters[name] is not None]
-    searches = f"no search of {', '.join(named)}" if named else "no search"
-    bounds = [
-        f"{word} {moment(bound)}"
-        for word, bound in (("since", choice.since), ("until", choice.until))
-        if bound is not None
-    ]
-    newest = f"; the newest one that was counted ran at {moment(last)} UTC" if last else ""
-    return f"nothing to show: {' '.join([searches, *bounds])}{newest}"

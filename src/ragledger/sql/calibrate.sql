@@ -1,20 +1,20 @@
 -- What `ragledger calibrate` reads. `sql/scope.sql` opens every query.
 --
 -- Rules that hold throughout (what the numbers mean is in measures/calibration.py):
---   only ok searches and admitted hits; votes of one kind of voters, %(voters)s, the latest of each actor on a hit;
+--   only ok searches and admitted hits; votes of one kind of voters, %(voter)s, the latest of each actor on a hit;
 --   a signal that was not scored is null, and stays null;
 --   %(names)s are the signals that have a weight, in the order of the weights.
 
 -- name: kinds
-, judged AS (SELECT DISTINCT search_id, rank, actor_kind AS voters FROM feedback WHERE stage = 'judged')
-SELECT j.voters, count(*) AS hits
+, judged AS (SELECT DISTINCT search_id, rank, actor_kind AS voter FROM feedback WHERE stage = 'judged')
+SELECT j.voter, count(*) AS hits
 FROM judged j
 JOIN scope s USING (search_id)
 WHERE s.status = 'ok'
-GROUP BY j.voters;
+GROUP BY j.voter;
 
 -- name: searches
-, voted AS (SELECT DISTINCT search_id FROM feedback WHERE stage = 'judged' AND actor_kind = %(voters)s)
+, voted AS (SELECT DISTINCT search_id FROM feedback WHERE stage = 'judged' AND actor_kind = %(voter)s)
 SELECT w.search_id, w.epoch, w.index_version, w.embedding_model, w.degraded, 'hits_capped' = ANY (w.flags) AS capped,
        w.query_key, w.signals, f.candidates
 FROM voted v
@@ -43,7 +43,7 @@ ORDER BY w.search_id;
            count(*) FILTER (WHERE outcome = ANY (%(useful)s::text[])) AS useful,
            array_agg(actor_id) AS actors
     FROM current_votes
-    WHERE actor_kind = %(voters)s
+    WHERE actor_kind = %(voter)s
     GROUP BY search_id, rank
 )
 SELECT j.search_id, j.rank, j.votes, j.useful, j.actors,
@@ -65,7 +65,7 @@ ORDER BY j.search_id, j.rank;
            count(*) FILTER (WHERE outcome = ANY (%(useful)s::text[])) AS useful,
            array_agg(actor_id) AS actors
     FROM current_votes
-    WHERE actor_kind = %(voters)s
+    WHERE actor_kind = %(voter)s
     GROUP BY search_id, rank
 ),
 legs AS (
@@ -105,11 +105,11 @@ WHERE h.search_id = ANY (%(searches)s::uuid[]);
 
 -- name: ranks
 -- Of the searches that voters of the kind judged at all.
-, voted AS (SELECT DISTINCT search_id FROM feedback WHERE stage = 'judged' AND actor_kind = %(voters)s),
+, voted AS (SELECT DISTINCT search_id FROM feedback WHERE stage = 'judged' AND actor_kind = %(voter)s),
 judged AS (
     SELECT search_id, rank, avg((outcome = ANY (%(useful)s::text[]))::int4)::float8 AS useful
     FROM current_votes
-    WHERE actor_kind = %(voters)s
+    WHERE actor_kind = %(voter)s
     GROUP BY search_id, rank
 )
 SELECT h.rank, count(*) AS shown, count(j.rank) AS judged, coalesce(sum(j.useful), 0) AS useful
@@ -123,11 +123,26 @@ WHERE s.status = 'ok' AND h.admitted AND NOT w.degraded
   AND w.embedding_model IS NOT DISTINCT FROM %(embedding_model)s::text
 GROUP BY h.rank;
 
--- name: asked_for
--- How many results the latest search asked for.
-SELECT w.top_k
+-- name: current
+-- Whose weights run now, voted on or not: the newest search that ended well with nothing missing, else the newest that ran.
+-- A search that fell back to one signal, or failed, ran under what was left of them.
+SELECT s.epoch, w.top_k
 FROM scope s
 JOIN searches w USING (search_id)
-WHERE s.status = 'ok'
-ORDER BY s.started_at DESC, s.search_id DESC
+WHERE s.status <> 'skipped'
+ORDER BY (s.status = 'ok' AND NOT s.degraded) DESC, s.started_at DESC, s.search_id DESC
 LIMIT 1;
+
+-- name: logged
+-- The signals that the latest searches of an epoch scored. One that is new has no votes yet, and a weight all the same.
+, latest AS (
+    SELECT s.search_id FROM scope s
+    WHERE s.epoch = %(running)s AND s.status = 'ok'
+    ORDER BY s.started_at DESC, s.search_id DESC
+    LIMIT 100
+)
+SELECT DISTINCT k.name
+FROM latest l
+JOIN searches w USING (search_id)
+CROSS JOIN LATERAL jsonb_object_keys(CASE WHEN jsonb_typeof(w.signals) = 'object' THEN w.signals END) AS k (name)
+ORDER BY k.name;

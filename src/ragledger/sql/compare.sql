@@ -1,12 +1,13 @@
 -- What `ragledger compare` reads of one side, beside `epochs` and `voters` of `measure.sql`. `sql/scope.sql` opens every query.
 
 -- name: running
--- The epochs that ran, by project and corpus, the one of the newest search first.
+-- The epochs that ran, by project and corpus; first the one whose weights run now, as `current` of calibrate.sql has it: what
+-- searches fell back to, or failed under, comes last.
 SELECT epoch, project, corpus, max(started_at) AS last_seen
 FROM scope
 WHERE status <> 'skipped'
 GROUP BY epoch, project, corpus
-ORDER BY last_seen DESC, epoch, project, corpus;
+ORDER BY max(started_at) FILTER (WHERE status = 'ok' AND NOT degraded) DESC NULLS LAST, last_seen DESC, epoch, project, corpus;
 
 -- name: shared
 SELECT count(*) AS searches FROM scope;
@@ -84,7 +85,7 @@ WHERE p.position <= 10
 GROUP BY j.voter, s.search_id, s.project, s.corpus, s.surface, s.query_key;
 
 -- name: actors
--- The same U and J by who voted; a hit that several of a kind judged is divided among them, as in `votes` of measure.sql.
+-- The same U and J by who voted on which question; a hit that several of a kind judged is divided among them, as in `votes` of measure.sql.
 , votes AS MATERIALIZED (
     SELECT search_id, rank, actor_kind AS voter, actor_id,
            (outcome = ANY (%(useful)s::text[]))::int4::float8 AS useful,
@@ -103,12 +104,13 @@ SELECT v.voter,
        coalesce(sum(1 / v.actors) FILTER (WHERE p.position <= 5), 0) AS judged_5,
        sum(v.useful / v.actors) AS useful_10,
        sum(1 / v.actors) AS judged_10,
-       v.actor_id
+       v.actor_id,
+       s.query_key
 FROM votes v
 JOIN placed p USING (search_id, rank)
 JOIN searches s USING (search_id)
 WHERE p.position <= 10
-GROUP BY v.voter, s.project, s.corpus, s.surface, v.actor_id;
+GROUP BY v.voter, s.project, s.corpus, s.surface, v.actor_id, s.query_key;
 
 -- name: questions
 -- How often each question was asked; a null key counts the searches whose question cannot be told apart.

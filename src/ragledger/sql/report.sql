@@ -26,6 +26,14 @@ ORDER BY (r.voter = 'human') DESC, sum(r.judged) DESC, r.voter
 -- name: arrived
 SELECT coalesce(sum(written), 0)::int8 FROM writer_fates
 
+-- name: counted
+-- What there is to show at all, whatever was chosen.
+SELECT coalesce(sum(r.searches), 0)::int8, min(coalesce(r.first_ran_at, r.bucket)), max(coalesce(r.last_ran_at, r.bucket)),
+    array_agg(DISTINCT s.project), array_agg(DISTINCT s.corpus)
+FROM rollup_searches r
+JOIN rollup_series s USING (series_id)
+WHERE r.grain = 'day'
+
 -- name: behind
 SELECT (SELECT coalesce(sum(behind), 0)::int8 FROM collector_arrears WHERE project = {projects}),
     count(*) FILTER (WHERE grain = 'minute'), count(*) FILTER (WHERE grain = 'day')

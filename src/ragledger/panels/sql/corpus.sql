@@ -89,7 +89,7 @@ ORDER BY i.corpus, i.document_id
 LIMIT 100
 
 -- name: unused
--- Only where anybody says what is opened or useful at all; elsewhere nothing is known of any document.
+-- Only where anybody says what is accessed or useful at all; elsewhere nothing is known of any document.
 SELECT d.project, coalesce(nullif(d.corpus, ''), '(none)') AS corpus, d.document_id AS document, d.admitted::float8 AS admitted,
     d.judged::float8 AS judged, d.best_rank::float8 AS "best rank"
 FROM rollup_documents d

@@ -62,7 +62,7 @@ WITH shown AS (
     WHERE r.position >= 1 AND r.voter = ${voter:sqlstring} AND {scope}
     GROUP BY r.position
 )
-SELECT CASE WHEN position > 20 THEN 'beyond 20' ELSE position::text END AS position,
+SELECT CASE WHEN position > 20 THEN 'beyond 20' ELSE position::text END AS rank,
     (shown / nullif(sum(shown) OVER (), 0))::float8 AS "of all shown",
     (coalesce(judged, 0) / nullif(sum(judged) OVER (), 0))::float8 AS "of all judged",
     (coalesce(useful, 0) / nullif(sum(useful) OVER (), 0))::float8 AS "of all useful"
@@ -71,7 +71,7 @@ LEFT JOIN votes USING (position)
 ORDER BY shown.position
 
 -- name: funnel
--- Nobody said that a hit was opened, or judged one: not measured, which is not none.
+-- Nobody said that a hit was accessed, or judged one: not measured, which is not none.
 WITH considered AS (
     SELECT sum(r.candidates) AS hits, sum(r.candidates_known) AS known FROM rollup_searches r WHERE {scope}
 ), shown AS (
