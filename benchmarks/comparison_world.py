@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ragledger.measures.compared import Testing, compared
 from ragledger.measures.comparison_facts import (
     ActorFact,
-    AnswersFact,
     ClusterFact,
     LatencyFact,
     PositionFact,
@@ -112,7 +111,7 @@ def _side(
         epochs=(),
         mix=(),
         latency=LatencyFact(0, None, None),
-        answers=AnswersFact(0, 0),
+        answers=(),
         shown=[PositionFact(rank, len(useful)) for rank in range(1, 11)],
         clusters=clusters,
         actors=actors,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from .errors import NothingToMeasure
+from .measures import tallies
 from .measures.emptiness import There, nothing
-from .measures.facts import ExtentFact
 from .measures.report import Window
 from .postgres.connection import Connection
 from .scoped import ScopeReader
@@ -30,9 +30,10 @@ def nothing_in(
 
 
 def _there(connection: Connection, window: Window, where: str) -> There | None:
-    extent = ScopeReader(connection, window, "relevant").one("measure", "extent", ExtentFact)
-    if not extent.searches or extent.first_search is None or extent.last_search is None:
+    alike = ScopeReader(connection, window, "relevant").alike()
+    if not alike:
         return None
+    extent = tallies.extent(alike)
     return There(
         where=where,
         searches=extent.searches,

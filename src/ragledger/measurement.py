@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from .emptiness import nothing_in
-from .measures import facts
+from .measures import facts, tallies
 from .measures.report import Measurement, Window
 from .measures.summary import summarise
 from .model import Outcome
@@ -25,7 +25,7 @@ __all__ = ["STEPS", "Measurement", "Window", "measure"]
 _Fact = TypeVar("_Fact", bound=msgspec.Struct)
 
 
-STEPS = 12
+STEPS = 10
 """How often `measure` says that it has come further."""
 
 
@@ -46,29 +46,31 @@ def measure(
     with reading(connection):
         connection.execute(named_queries("measure")["settings"])
         reader = ScopeReader(connection, window, useful_from)
-        extent = reader.one("measure", "extent", facts.ExtentFact)
-        if not extent.searches:
+        alike = reader.alike()
+        if not alike:
             raise nothing_in(connection, window, "measure")
         step(1)
-        found = _facts(reader, extent, step)
+        found = _facts(reader, alike, step)
     measurement = summarise(found, window, useful_from)
     step(1)
     return measurement
 
 
-def _facts(reader: ScopeReader, extent: facts.ExtentFact, step: Callable[[int], None]) -> facts.Facts:
+def _facts(reader: ScopeReader, alike: list[facts.AlikeFact], step: Callable[[int], None]) -> facts.Facts:
     def read(query: str, fact: type[_Fact], file: str = "measure") -> list[_Fact]:
-        found = reader.all(file, query, fact)
+        return done(reader.all(file, query, fact))
+
+    def done(found: list[_Fact]) -> list[_Fact]:
         step(1)
         return found
 
     return facts.Facts(
-        extent=extent,
-        groups=read("groups", facts.GroupFact),
+        extent=tallies.extent(alike),
+        groups=tallies.groups(alike, read("latencies", facts.LatencyFact)),
         answers=read("answers", facts.AnswersFact),
-        conditions=read("conditions", facts.ConditionsFact)[0],
-        reasons=read("reasons", facts.ReasonFact),
-        epochs=read("epochs", facts.EpochFact),
+        conditions=tallies.conditions(alike),
+        reasons=tallies.reasons(alike),
+        epochs=done(reader.epochs(alike)),
         shown=read("shown", facts.ShownFact),
         opened=read("opened", facts.OpenedFact),
         votes=read("votes", facts.VotesFact),

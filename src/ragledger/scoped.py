@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from .measures import tallies
 from .measures.diagnosis import TOP as TOPMOST
+from .measures.facts import AlikeFact, EpochFact, WeightsFact
 from .measures.precision import CUTS
 from .measures.ranks import TOP
 from .measures.report import Window
@@ -45,6 +48,20 @@ class ScopeReader:
     def one(self, file: str, query: str, fact: type[Fact]) -> Fact:
         """Its first row."""
         return self.all(file, query, fact)[0]
+
+    def alike(self) -> list[AlikeFact]:
+        """All that is counted of searches, for `measures/tallies.py`; empty when there is none."""
+        return self.all("measure", "searches", AlikeFact)
+
+    def epochs(self, alike: Sequence[AlikeFact]) -> list[EpochFact]:
+        """The epochs of these searches, with what they ran under."""
+        latest = tallies.latest(alike)
+        where = {
+            "projects": [project for project, _, _ in latest],
+            "epochs": [epoch for _, epoch, _ in latest],
+            "moments": [moment for _, _, moment in latest],
+        }
+        return tallies.epochs(alike, self.all("measure", "weights", WeightsFact, **where))
 
 
 def scope_parameters(window: Window, epoch: str | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ragledger.measures.caveats import caveats, index_change
 from ragledger.measures.changes import apart, changes
-from ragledger.measures.comparison_facts import AnswersFact, LatencyFact, MixFact, QuestionFact, SideFacts
+from ragledger.measures.comparison_facts import LatencyFact, MixFact, QuestionFact, SideFacts
 from ragledger.measures.comparison_report import (
     AtK,
     Compared,
@@ -134,7 +134,7 @@ def extent(**given: Any) -> SideExtent:
 def facts(**given: Any) -> SideFacts:
     values: dict[str, Any] = {
         "epochs": (), "mix": (MixFact("p", "c", "study", "human", 500, 500, 0),), "latency": LatencyFact(0, None, None),
-        "answers": AnswersFact(0, 0), "shown": (), "clusters": (), "actors": (), "questions": (QuestionFact(b"q", 500),),
+        "answers": (), "shown": (), "clusters": (), "actors": (), "questions": (QuestionFact(b"q", 500),),
         "voters": (VoterFact("human", 800, 40, 200),),
     }  # fmt: skip
     return SideFacts(**values | given)

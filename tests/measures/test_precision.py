@@ -26,7 +26,7 @@ def facts(found: list[dict[int, tuple[int, int]]]) -> list[VotesFact]:
 
 
 def sums(found: list[VotesFact], k: int) -> Sums:
-    return sums_of((*one.at[k], one.searches) for one in ballots(found))
+    return sums_of((*one.figures.within(k), fact.n) for fact in found for one in ballots(fact.hits or ()))
 
 
 def at(found: list[dict[int, tuple[int, int]]], k: int) -> float | None:

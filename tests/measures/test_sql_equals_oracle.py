@@ -58,7 +58,8 @@ def searches(draw: st.DrawFn, rows: TableRows) -> dict[str, Any]:
     return {
         "status": status,
         "skip_reason": draw(st.sampled_from(["no_goal", "disabled"])) if status == "skipped" else None,
-        "started_at": earliest + timedelta(seconds=draw(st.integers(0, 3))),
+        "started_at": earliest
+        + timedelta(seconds=draw(st.integers(0, 3)), microseconds=draw(st.integers(0, 1))),
         "attempt_of": retried and retried["search_id"],
         "depth": draw(st.sampled_from([0, 0, 0, 1])),
         "project": draw(st.sampled_from(["default", "shop"])),

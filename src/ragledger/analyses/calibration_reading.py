@@ -69,7 +69,7 @@ def read(reader: ScopeReader, voter: ActorKind | None) -> Reading:
     Raises:
         NothingToMeasure: no search of the window ran.
     """
-    epochs = reader.all("measure", "epochs", EpochFact)
+    epochs = reader.epochs(reader.alike())
     if not epochs:
         raise nothing_in(reader.connection, reader.window, "calibrate", kind="search that ran")
     newest = reader.one("calibrate", "current", _CurrentFact)

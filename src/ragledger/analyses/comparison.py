@@ -110,10 +110,12 @@ def _hit_rate(a: SideFacts, b: SideFacts) -> RateDifference:
     return _rates(
         *(
             HitRate(
-                n=found, of=told, rate=hit_rate(found, told), interval=range_of(rate_interval(found, told))
+                n=side.found,
+                of=side.told,
+                rate=hit_rate(side.found, side.told),
+                interval=range_of(rate_interval(side.found, side.told)),
             )
             for side in (a, b)
-            for found, told in [(side.ok - side.answers.nothing, side.ok - side.answers.untold)]
         )
     )
 

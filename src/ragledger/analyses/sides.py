@@ -11,7 +11,7 @@ from ragledger.emptiness import nothing_in
 from ragledger.errors import NotComparable
 from ragledger.measures import comparison_facts as facts
 from ragledger.measures.comparison_report import SideExtent
-from ragledger.measures.facts import EpochFact, VoterFact
+from ragledger.measures.facts import AnswersFact, VoterFact
 from ragledger.measures.report import Window
 from ragledger.model import Outcome
 from ragledger.postgres.connection import Connection
@@ -59,14 +59,14 @@ def read_side(connection: Connection, side: Asked, useful_from: Outcome) -> fact
         NothingToMeasure: no search of it ran.
     """
     reader = ScopeReader(connection, side.window, useful_from, side.epoch)
-    epochs = reader.all("measure", "epochs", EpochFact)
+    epochs = reader.epochs(reader.alike())
     if not epochs:
         raise nothing_in(connection, side.window, "compare", kind=_RAN, epoch=side.epoch)
     return facts.SideFacts(
         epochs=epochs,
         mix=reader.all("compare", "mix", facts.MixFact),
         latency=reader.one("compare", "latency", facts.LatencyFact),
-        answers=reader.one("compare", "answers", facts.AnswersFact),
+        answers=reader.all("measure", "answers", AnswersFact),
         shown=reader.all("compare", "shown", facts.PositionFact),
         clusters=reader.all("compare", "clusters", facts.ClusterFact),
         actors=reader.all("compare", "actors", facts.ActorFact),

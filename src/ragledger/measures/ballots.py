@@ -1,7 +1,8 @@
 """What one kind of voters said about one search: the unit that every measure of votes is computed from.
 
-Searches that were judged alike (the same ranks, actors and outcomes) are one ballot that is counted several times, so
-a million searches with a few votes each are some thousands of them.
+Searches that were judged alike (the same ranks, actors and outcomes) share one ballot, which is counted in each part of
+the searches. So a million searches with a few votes each are some thousands of ballots, and these come to some hundreds of
+different figures.
 
     usefulness of a hit = the share of its actors who found it useful
     verdict of a hit    = useful when more than half of them did, not useful when less than half, none when they are split
@@ -13,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias, get_args
+from typing import NamedTuple, TypeAlias, get_args
 
 from ragledger.model import ActorKind
 
 from .bpref import bpref
-from .facts import VoteFact, VotesFact
+from .facts import VoteFact
 from .ndcg import ndcg
 from .precision import CUTS
 
-__all__ = ["KINDS", "Ballot", "ballots", "number_of", "usefulness", "verdict"]
+__all__ = ["KINDS", "Ballot", "Figures", "ballots", "number_of", "usefulness", "verdict"]
 
 KINDS: tuple[ActorKind, ...] = get_args(ActorKind)
 
@@ -46,52 +47,53 @@ def number_of(kind: ActorKind) -> int:
     return KINDS.index(kind) + 1
 
 
+class Figures(NamedTuple):
+    """What a ballot comes to: U_s and J_s at each k of `CUTS`, nDCG' and bpref."""
+
+    at: tuple[tuple[Number, int], ...]
+    ndcg: float | None
+    bpref: float | None
+
+    def within(self, k: int) -> tuple[Number, int]:
+        """U_s and J_s at one of `CUTS`."""
+        return self.at[CUTS.index(k)]
+
+
 class Ballot:
-    """The hits of one search that one kind of voters judged, from the first rank down; `searches` were judged so.
+    """The hits of one search that one kind of voters judged. `placed`: where they stood and how useful they are, from the top.
 
     A hit that did not reach the prompt has no rank: it is in `votes` and not in `placed`, so it is within no cut and in
     no nDCG' or bpref.
     """
 
-    def __init__(self, fact: VotesFact, voter: ActorKind, votes: Sequence[VoteFact]) -> None:
-        self.epoch = fact.epoch
-        self.actor_kind = fact.actor_kind
-        self.surface = fact.surface
-        self.searches = fact.n
+    def __init__(self, voter: ActorKind, votes: Sequence[VoteFact]) -> None:
         self.voter = voter
         self.votes = votes
         placed = [(vote.position, vote) for vote in votes if vote.position is not None]
-        self.placed = sorted(placed, key=_position)
+        placed.sort(key=_position)
+        self._in_order = [vote for _, vote in placed]
+        self.placed = tuple((position, usefulness(vote)) for position, vote in placed)
 
     @cached_property
-    def at(self) -> dict[int, tuple[Number, int]]:
-        """U_s and J_s by k."""
-        found: dict[int, tuple[Number, int]] = {}
-        for k in CUTS:
-            counted = [usefulness(vote) for position, vote in self.placed if position <= k]
-            found[k] = (sum(counted), len(counted))
-        return found
+    def figures(self) -> Figures:
+        """Computed once, however many searches and parts there are."""
+        return Figures(
+            at=tuple(self._at(k) for k in CUTS),
+            ndcg=ndcg([vote.gain / vote.actors for vote in self._in_order]),
+            bpref=bpref([said for vote in self._in_order if (said := verdict(vote)) is not None]),
+        )
 
-    @cached_property
-    def ndcg(self) -> float | None:
-        """nDCG' of the search."""
-        return ndcg([vote.gain / vote.actors for _, vote in self.placed])
-
-    @cached_property
-    def bpref(self) -> float | None:
-        """bpref of the search."""
-        return bpref([said for _, vote in self.placed if (said := verdict(vote)) is not None])
+    def _at(self, k: int) -> tuple[Number, int]:
+        counted = [useful for position, useful in self.placed if position <= k]
+        return sum(counted), len(counted)
 
 
-def ballots(facts: Iterable[VotesFact]) -> list[Ballot]:
+def ballots(hits: Iterable[VoteFact]) -> list[Ballot]:
     """One for each kind of voters that judged something in such a search."""
-    found = []
-    for fact in facts:
-        for number, voter in enumerate(KINDS, start=1):
-            votes = [vote for vote in fact.hits or () if vote.voter == number]
-            if votes:
-                found.append(Ballot(fact, voter, votes))
-    return found
+    by_kind: dict[int, list[VoteFact]] = {}
+    for vote in hits:
+        by_kind.setdefault(vote.voter, []).append(vote)
+    return [Ballot(KINDS[number - 1], votes) for number, votes in sorted(by_kind.items())]
 
 
 def _position(placed: tuple[int, VoteFact]) -> int:

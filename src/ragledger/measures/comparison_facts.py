@@ -9,11 +9,10 @@ from msgspec import Struct
 
 from ragledger.model import ActorKind
 
-from .facts import EpochFact, VoterFact
+from .facts import AnswersFact, EpochFact, VoterFact
 
 __all__ = [
     "ActorFact",
-    "AnswersFact",
     "ClusterFact",
     "LatencyFact",
     "MixFact",
@@ -59,13 +58,6 @@ class LatencyFact(Struct, frozen=True, array_like=True):
     timed: int
     p50_ms: float | None
     p95_ms: float | None
-
-
-class AnswersFact(Struct, frozen=True, array_like=True):
-    """Ok searches without a real hit, and those among them of which nobody knows."""
-
-    nothing: int
-    untold: int
 
 
 class PositionFact(Struct, frozen=True, array_like=True):
@@ -118,7 +110,7 @@ class SideFacts(Struct, frozen=True, kw_only=True):
     epochs: Sequence[EpochFact]
     mix: Sequence[MixFact]
     latency: LatencyFact
-    answers: AnswersFact
+    answers: Sequence[AnswersFact]
     shown: Sequence[PositionFact]
     clusters: Sequence[ClusterFact]
     actors: Sequence[ActorFact]
@@ -134,6 +126,16 @@ class SideFacts(Struct, frozen=True, kw_only=True):
     def ok(self) -> int:
         """Searches that ended well."""
         return sum(part.ok for part in self.mix)
+
+    @property
+    def told(self) -> int:
+        """Of these, searches of which it is known what came back."""
+        return self.ok - sum(part.untold for part in self.answers)
+
+    @property
+    def found(self) -> int:
+        """Of these, searches with a real hit."""
+        return self.told - sum(part.empty + part.padded_only for part in self.answers)
 
     @property
     def degraded(self) -> int:

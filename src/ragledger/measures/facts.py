@@ -1,6 +1,6 @@
-"""What the table says about a window, counted but not yet divided: one value per row of `sql/measure.sql`.
+"""What the table says about a window, counted but not yet divided.
 
-The columns of a query are the fields of its value, in that order.
+Most are rows of `sql/measure.sql`: the columns of a query are the fields of its value, in that order. `tallies.py` makes the others.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from msgspec import Struct
 from ragledger.model import ActorKind
 
 __all__ = [
+    "AlikeFact",
     "AnswersFact",
     "AssessedFact",
     "ConditionsFact",
@@ -20,6 +21,7 @@ __all__ = [
     "ExtentFact",
     "Facts",
     "GroupFact",
+    "LatencyFact",
     "OpenedFact",
     "ReasonFact",
     "ShownFact",
@@ -27,20 +29,62 @@ __all__ = [
     "VoteFact",
     "VoterFact",
     "VotesFact",
+    "WeightsFact",
 ]
 
 
-class ExtentFact(Struct, frozen=True, array_like=True):
-    """What lies in the window. Nulls where that is nothing."""
+class AlikeFact(Struct, frozen=True, array_like=True):
+    """Searches that have all of this in common. `tallies.py` makes of them what is counted of searches."""
+
+    project: str
+    corpus: str | None
+    epoch: str
+    surface: str | None
+    in_session: bool
+    actor_kind: ActorKind
+    status: Literal["ok", "error", "cancelled", "skipped"]
+    skip_reason: str | None
+    degraded: bool
+    degraded_reason: str | None
+    vector_available: bool | None
+    delivered: bool
+    searches: int
+    first_search: datetime
+    last_search: datetime
+
+
+class LatencyFact(Struct, frozen=True, array_like=True):
+    """How long ok searches took that have one property in common, which `grouped_by` names, or all of them."""
+
+    grouped_by: Literal["all", "surface", "session", "actor_kind"]
+    surface: str | None
+    in_session: bool | None
+    actor_kind: ActorKind | None
+    timed: int
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+class WeightsFact(Struct, frozen=True, array_like=True):
+    """What the latest search of an epoch ran under."""
+
+    epoch: str
+    weights: dict[str, Any]
+    index_version: str | None
+    embedding_model: str | None
+
+
+class ExtentFact(Struct, frozen=True):
+    """What lies in the window."""
 
     searches: int
-    first_search: datetime | None
-    last_search: datetime | None
-    projects: tuple[str, ...] | None
-    corpora: tuple[str | None, ...] | None
+    first_search: datetime
+    last_search: datetime
+    projects: tuple[str, ...]
+    corpora: tuple[str | None, ...]
 
 
-class GroupFact(Struct, frozen=True, array_like=True):
+class GroupFact(Struct, frozen=True):
     """Searches that have one property in common, which `grouped_by` names, or all of them."""
 
     grouped_by: Literal["all", "surface", "session", "actor_kind"]
@@ -67,7 +111,7 @@ class AnswersFact(Struct, frozen=True, array_like=True):
     padded_only: int
 
 
-class ConditionsFact(Struct, frozen=True, array_like=True):
+class ConditionsFact(Struct, frozen=True):
     """How many searches were degraded, had a vector signal, were counted in a delivered order."""
 
     degraded: int
@@ -77,7 +121,7 @@ class ConditionsFact(Struct, frozen=True, array_like=True):
     delivered: int
 
 
-class ReasonFact(Struct, frozen=True, array_like=True):
+class ReasonFact(Struct, frozen=True):
     """Searches that were skipped or degraded for one reason."""
 
     what: Literal["skipped", "degraded"]
@@ -85,7 +129,7 @@ class ReasonFact(Struct, frozen=True, array_like=True):
     searches: int
 
 
-class EpochFact(Struct, frozen=True, array_like=True):
+class EpochFact(Struct, frozen=True):
     """The searches of one epoch that ran."""
 
     epoch: str
@@ -116,7 +160,7 @@ class OpenedFact(Struct, frozen=True, array_like=True):
     hits: int
 
 
-class VoteFact(Struct, frozen=True, array_like=True):
+class VoteFact(Struct, frozen=True, array_like=True, gc=False):
     """What the actors of one kind said of one hit; `gain` is the sum of 2^y - 1 over their outcomes y = 0 .. 3.
 
     `voter` is the number of the kind, from 1.
@@ -130,7 +174,7 @@ class VoteFact(Struct, frozen=True, array_like=True):
     gain: int
 
 
-class VotesFact(Struct, frozen=True, array_like=True):
+class VotesFact(Struct, frozen=True, array_like=True, gc=False):
     """Searches that were judged alike (`ballot`), or the sums over actors of everything or of one part of it."""
 
     what: Literal["ballot", "all", "epoch", "actor_kind", "surface"]
@@ -157,7 +201,7 @@ class VoterFact(Struct, frozen=True, array_like=True):
     searches: int
 
 
-class AssessedFact(Struct, frozen=True, array_like=True):
+class AssessedFact(Struct, frozen=True, array_like=True, gc=False):
     """One search with an assessment and votes of one kind; `cluster` numbers what belongs together, a session or a search."""
 
     name: str

@@ -54,8 +54,6 @@ def summarise(facts: Facts, window: Window, useful_from: Outcome) -> Measurement
 
 def _extent(facts: Facts, window: Window) -> report.Extent:
     extent = facts.extent
-    if extent.first_search is None or extent.last_search is None:
-        raise ValueError("there is no search in these facts")
     return report.Extent(
         project=window.project,
         corpus=window.corpus,
@@ -64,8 +62,8 @@ def _extent(facts: Facts, window: Window) -> report.Extent:
         until=_utc(window.until) if window.until else None,
         first_search=_utc(extent.first_search),
         last_search=_utc(extent.last_search),
-        projects=tuple(sorted(extent.projects or ())),
-        corpora=tuple(sorted(extent.corpora or (), key=_null_last)),
+        projects=tuple(sorted(extent.projects)),
+        corpora=tuple(sorted(extent.corpora, key=_null_last)),
     )
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from ragledger.model import ActorKind
 
 from . import diagnosis, precision, ranks, voted
 from .actors import wider
-from .ballots import KINDS, Ballot, ballots, usefulness
-from .facts import AssessedFact, Facts, ShownFact, StoredFact, VotesFact
+from .ballots import KINDS, Ballot, Figures, ballots, usefulness
+from .facts import AssessedFact, Facts, ShownFact, StoredFact, VoteFact, VotesFact
 from .interval import Interval, Sums
 from .kappa import agreed, pairs
 from .macro import mean
@@ -31,6 +31,10 @@ PartKey = tuple[str, Any]
 
 EVERYTHING: PartKey = ("all", None)
 
+_T = TypeVar("_T")
+Counted: TypeAlias = "dict[_T, int]"
+"""How many searches were judged so, or came to this."""
+
 
 class Votes:
     """What the votes of a window say."""
@@ -45,12 +49,7 @@ class Votes:
             for fact in facts.votes
             if fact.what != "ballot"
         }
-        self._by_part: dict[PartKey, dict[ActorKind, list[Ballot]]] = defaultdict(
-            lambda: {kind: [] for kind in KINDS}
-        )
-        for ballot in ballots(papers):
-            for part in _parts_of(ballot):
-                self._by_part[part][ballot.voter].append(ballot)
+        self._by_part = _by_part(papers)
 
     def voter(self, kind: ActorKind, ok: int) -> voted.Voter:
         """All that voters of one kind said."""
@@ -58,10 +57,10 @@ class Votes:
         everybody = self._by_actor(EVERYTHING, kind, None)
         return voted.Voter(
             **_fields(self._voted(EVERYTHING, kind, ok)),
-            votes=sum(vote.actors * one.searches for one in said for vote in one.votes),
+            votes=sum(vote.actors * searches for one, searches in said.items() for vote in one.votes),
             actors=everybody.clusters if everybody else 0,
-            searches=sum(one.searches for one in said),
-            not_delivered=sum((len(one.votes) - len(one.placed)) * one.searches for one in said),
+            searches=sum(said.values()),
+            not_delivered=sum((len(one.votes) - len(one.placed)) * n for one, n in said.items()),
         )
 
     def part(self, part: PartKey, ok: int) -> dict[str, Any]:
@@ -72,16 +71,16 @@ class Votes:
         return self._actors.get((part, kind, k))
 
     def _voted(self, part: PartKey, kind: ActorKind, ok: int) -> voted.Voted:
-        said = self._by_part[part][kind]
+        found = _figures(self._by_part[part][kind])
         shown = [fact for fact in self._shown if part == EVERYTHING or getattr(fact, part[0]) == part[1]]
         return voted.Voted(
-            at={k: self._at(k, said, _within(shown, k), self._by_actor(part, kind, k), ok) for k in CUTS},
-            ndcg=_mean(said, lambda ballot: ballot.ndcg),
-            bpref=_mean(said, lambda ballot: ballot.bpref),
+            at={k: self._at(k, found, _within(shown, k), self._by_actor(part, kind, k), ok) for k in CUTS},
+            ndcg=_mean((figures.ndcg, searches) for figures, searches in found.items()),
+            bpref=_mean((figures.bpref, searches) for figures, searches in found.items()),
         )
 
-    def _at(self, k: int, said: Sequence[Ballot], shown: int, by_actor: Sums | None, ok: int) -> voted.At:
-        rows = _alike(said, k)
+    def _at(self, k: int, found: Counted[Figures], shown: int, by_actor: Sums | None, ok: int) -> voted.At:
+        rows = _alike(found, k)
         sums = precision.sums_of(rows)
         interval, clustered_by = wider(sums, by_actor)
         own = [(float(useful) / judged, searches) for useful, judged, searches in rows]
@@ -130,11 +129,11 @@ class Votes:
     def _feedback_by_rank(self, kind: ActorKind) -> list[voted.Feedback]:
         judged = [0] * (ranks.TOP + 1)
         useful: list[list[int | Fraction]] = [[] for _ in judged]
-        for ballot in self._by_part[EVERYTHING][kind]:
-            for position, vote in ballot.placed:
+        for ballot, searches in self._by_part[EVERYTHING][kind].items():
+            for position, share in ballot.placed:
                 index = min(position, ranks.TOP + 1) - 1
-                judged[index] += ballot.searches
-                useful[index].append(usefulness(vote) * ballot.searches)
+                judged[index] += searches
+                useful[index].append(share * searches)
         return [
             voted.Feedback(accessed=a, judged=j, useful=float(precision.total(u)))
             for a, j, u in zip(self._accessed_by(kind), judged, useful, strict=True)
@@ -158,8 +157,8 @@ class Votes:
     def _reached(self, kind: ActorKind, retrieved: int) -> voted.Reached:
         said = self._by_part[EVERYTHING][kind]
         accessed = self._accessed(kind)
-        judged = sum(len(one.votes) * one.searches for one in said)
-        useful = float(precision.total(usefulness(vote) * one.searches for one in said for vote in one.votes))
+        judged = sum(len(one.votes) * searches for one, searches in said.items())
+        useful = float(precision.total(usefulness(vote) * n for one, n in said.items() for vote in one.votes))
         return voted.Reached(
             accessed=accessed,
             judged=judged,
@@ -228,12 +227,27 @@ def _part_of(fact: VotesFact) -> PartKey:
     return EVERYTHING if fact.what == "all" else (fact.what, getattr(fact, fact.what))
 
 
-def _parts_of(ballot: Ballot) -> tuple[PartKey, ...]:
+def _by_part(papers: Iterable[VotesFact]) -> dict[PartKey, dict[ActorKind, Counted[Ballot]]]:
+    found: dict[PartKey, dict[ActorKind, Counted[Ballot]]] = defaultdict(lambda: {kind: {} for kind in KINDS})
+    known: dict[tuple[VoteFact, ...], list[Ballot]] = {}
+    for fact in papers:
+        hits = fact.hits or ()
+        alike = known.get(hits)
+        if alike is None:
+            alike = known[hits] = ballots(hits)
+        for part in _parts_of(fact):
+            for ballot in alike:
+                counted = found[part][ballot.voter]
+                counted[ballot] = counted.get(ballot, 0) + fact.n
+    return found
+
+
+def _parts_of(fact: VotesFact) -> tuple[PartKey, ...]:
     return (
         EVERYTHING,
-        ("epoch", ballot.epoch),
-        ("actor_kind", ballot.actor_kind),
-        ("surface", ballot.surface),
+        ("epoch", fact.epoch),
+        ("actor_kind", fact.actor_kind),
+        ("surface", fact.surface),
     )
 
 
@@ -252,22 +266,31 @@ def _within(shown: Iterable[ShownFact], k: int) -> int:
     return sum(fact.hits for fact in shown if fact.position is not None and fact.position <= k)
 
 
-def _alike(said: Iterable[Ballot], k: int) -> list[tuple[int | Fraction, int, int]]:
+def _figures(said: Counted[Ballot]) -> Counted[Figures]:
+    found: Counted[Figures] = {}
+    for ballot, searches in said.items():
+        found[ballot.figures] = found.get(ballot.figures, 0) + searches
+    return found
+
+
+def _alike(found: Counted[Figures], k: int) -> list[tuple[int | Fraction, int, int]]:
     """U, J and the number of searches that have them: few different ones, however many searches."""
-    counts: dict[tuple[int | Fraction, int], int] = {}
-    for ballot in said:
-        found = ballot.at[k]
-        if found[1]:
-            counts[found] = counts.get(found, 0) + ballot.searches
+    counts: Counted[tuple[int | Fraction, int]] = {}
+    for figures, searches in found.items():
+        at = figures.within(k)
+        if at[1]:
+            counts[at] = counts.get(at, 0) + searches
     return [(useful, judged, searches) for (useful, judged), searches in counts.items()]
 
 
-def _mean(said: Sequence[Ballot], of: Callable[[Ballot], float | None]) -> voted.Mean:
-    counts: dict[float, int] = {}
-    for ballot in said:
-        if (value := of(ballot)) is not None:
-            counts[value] = counts.get(value, 0) + ballot.searches
-    return _as_mean(mean(counts.items()), sum(ballot.searches for ballot in said))
+def _mean(values: Iterable[tuple[float | None, int]]) -> voted.Mean:
+    counts: Counted[float] = {}
+    of = 0
+    for value, searches in values:
+        of += searches
+        if value is not None:
+            counts[value] = counts.get(value, 0) + searches
+    return _as_mean(mean(counts.items()), of)
 
 
 def _as_mean(found: tuple[float | None, int, Interval | None], of: int) -> voted.Mean:
@@ -275,9 +298,8 @@ def _as_mean(found: tuple[float | None, int, Interval | None], of: int) -> voted
     return voted.Mean(mean=value, interval=range_of(interval), searches=searches, without=of - searches)
 
 
-def _splits(said: Iterable[Ballot]) -> list[diagnosis.Split]:
-    counts: dict[tuple[tuple[int, int | Fraction], ...], int] = {}
-    for ballot in said:
-        hits = tuple((position, usefulness(vote)) for position, vote in ballot.placed)
-        counts[hits] = counts.get(hits, 0) + ballot.searches
+def _splits(said: Counted[Ballot]) -> list[diagnosis.Split]:
+    counts: Counted[tuple[tuple[int, int | Fraction], ...]] = {}
+    for ballot, searches in said.items():
+        counts[ballot.placed] = counts.get(ballot.placed, 0) + searches
     return [diagnosis.Split(hits, searches) for hits, searches in counts.items()]

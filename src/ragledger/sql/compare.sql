@@ -1,4 +1,4 @@
--- What `ragledger compare` reads of one side, beside `epochs` and `voters` of `measure.sql`. `sql/scope.sql` opens every query.
+-- What `ragledger compare` reads of one side, beside `searches`, `answers` and `voters` of `measure.sql`. `sql/scope.sql` opens every query.
 
 -- name: running
 -- The epochs that ran, by project and corpus; first the one whose weights run now, as `current` of calibrate.sql has it: what
@@ -27,29 +27,6 @@ SELECT count(latency_ms) AS timed,
        percentile_disc(0.95) WITHIN GROUP (ORDER BY latency_ms) AS p95_ms
 FROM scope
 WHERE status = 'ok';
-
--- name: answers
--- Of the ok searches: how many have no real hit, and of how many nobody knows what came back.
--- The first hit settles nearly all of them by one join; the rest are looked up one by one.
-, settled AS (
-    SELECT search_id
-    FROM real_hits
-    WHERE rank = 1
-),
-unsettled AS MATERIALIZED (
-    SELECT s.search_id, s.admitted_count
-    FROM scope s
-    WHERE s.status = 'ok'
-      AND NOT EXISTS (SELECT FROM settled t WHERE t.search_id = s.search_id)
-),
-looked_up AS (
-    SELECT u.admitted_count,
-           EXISTS (SELECT FROM real_hits r WHERE r.search_id = u.search_id) AS real_hit
-    FROM unsettled u
-)
-SELECT count(*) FILTER (WHERE NOT real_hit) AS nothing,
-       count(*) FILTER (WHERE NOT real_hit AND admitted_count IS NULL) AS untold
-FROM looked_up;
 
 -- name: shown
 SELECT position, count(*) AS hits

@@ -14,53 +14,54 @@
 
 -- name: settings
 -- For the transaction of a measurement: sorts and joins of a million searches in memory, and no compiling of plans, which
--- costs more than it saves here.
-SELECT set_config('work_mem', '128MB', true), set_config('jit', 'off', true);
+-- costs more than it saves here. A page elsewhere costs little more than the next one: hits of a search lie together, and the
+-- default (4, for discs that turn) made Postgres read all searches in order to find those of a few votes or deliveries.
+SELECT set_config('work_mem', '128MB', true), set_config('jit', 'off', true), set_config('random_page_cost', '1.1', true);
 
--- name: extent
-, named AS (
-    SELECT project, corpus, count(*) AS searches, min(started_at) AS first_search, max(started_at) AS last_search
-    FROM scope
-    GROUP BY project, corpus
-)
-SELECT coalesce(sum(searches), 0)::int8 AS searches,
-       min(first_search) AS first_search,
-       max(last_search) AS last_search,
-       array_agg(DISTINCT project) AS projects,
-       array_agg(DISTINCT corpus) AS corpora
-FROM named;
+-- name: searches
+-- One pass over the searches for all that is counted of them: how many have everything in common that is asked about. Their
+-- sums are made in measures/tallies.py.
+SELECT s.project, s.corpus, s.epoch, s.surface, s.in_session, s.actor_kind, s.status, s.skip_reason, s.degraded,
+       s.degraded_reason, s.vector_available, d.search_id IS NOT NULL AS delivered,
+       count(*) AS searches,
+       min(s.started_at) AS first_search,
+       max(s.started_at) AS last_search
+FROM scope s
+LEFT JOIN delivered d ON d.search_id = s.search_id AND s.status = 'ok'
+GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12;
 
--- name: groups
+-- name: latencies
 SELECT CASE grouping(surface, in_session, actor_kind)
            WHEN 7 THEN 'all' WHEN 3 THEN 'surface' WHEN 5 THEN 'session' ELSE 'actor_kind'
        END AS grouped_by,
        surface,
        in_session,
        actor_kind,
-       count(*) FILTER (WHERE status = 'ok') AS ok,
-       count(*) FILTER (WHERE status = 'error') AS error,
-       count(*) FILTER (WHERE status = 'cancelled') AS cancelled,
-       count(*) FILTER (WHERE status = 'skipped') AS skipped,
-       count(latency_ms) FILTER (WHERE status = 'ok') AS timed,
-       percentile_disc(0.50) WITHIN GROUP (ORDER BY latency_ms) FILTER (WHERE status = 'ok') AS p50_ms,
-       percentile_disc(0.95) WITHIN GROUP (ORDER BY latency_ms) FILTER (WHERE status = 'ok') AS p95_ms
+       count(*) AS timed,
+       percentile_disc(0.50) WITHIN GROUP (ORDER BY latency_ms) AS p50_ms,
+       percentile_disc(0.95) WITHIN GROUP (ORDER BY latency_ms) AS p95_ms
 FROM scope
+WHERE status = 'ok' AND latency_ms IS NOT NULL
 GROUP BY GROUPING SETS ((), (surface), (in_session), (actor_kind));
+
+-- name: weights
+-- Searches of one epoch may differ in weights that shape no ranking: the latest search's are shown. `searches` told when it
+-- began, so it is found by an index.
+SELECT DISTINCT ON (e.epoch) e.epoch, w.weights, w.index_version, w.embedding_model
+FROM unnest(%(projects)s::text[], %(epochs)s::text[], %(moments)s::timestamptz[]) AS e (project, epoch, moment)
+JOIN scope s ON s.project = e.project AND s.epoch = e.epoch AND s.started_at = e.moment AND s.status <> 'skipped'
+JOIN searches w USING (search_id)
+ORDER BY e.epoch, s.search_id DESC;
 
 -- name: answers
 -- Ok searches by what came back. Found: at least one real hit (a view of schema.sql says what that is). Untold:
 -- nobody knows what came back, because the result could not be read or was never handed over.
 -- The first hit settles nearly all searches by one join; the rest are looked up one by one.
-, topmost AS (
-    SELECT search_id
-    FROM real_hits
-    WHERE rank = 1
-),
-unsettled AS MATERIALIZED (
+, unsettled AS MATERIALIZED (
     SELECT s.search_id, s.surface, s.in_session, s.actor_kind, s.admitted_count
     FROM scope s
     WHERE s.status = 'ok'
-      AND NOT EXISTS (SELECT FROM topmost t WHERE t.search_id = s.search_id)
+      AND NOT EXISTS (SELECT FROM real_hits r WHERE r.search_id = s.search_id AND r.rank = 1)
 ),
 settled AS (
     SELECT u.*,
@@ -77,48 +78,6 @@ SELECT surface,
 FROM settled
 GROUP BY surface, in_session, actor_kind;
 
--- name: conditions
-SELECT count(*) FILTER (WHERE degraded AND status <> 'skipped') AS degraded,
-       count(*) FILTER (WHERE vector_available) AS vector_available,
-       count(*) FILTER (WHERE NOT vector_available) AS vector_unavailable,
-       count(*) FILTER (WHERE vector_available IS NULL) AS vector_unknown,
-       (SELECT count(*) FROM delivered) AS delivered
-FROM scope;
-
--- name: reasons
-SELECT 'skipped' AS what, skip_reason AS reason, count(*) AS searches
-FROM scope
-WHERE status = 'skipped'
-GROUP BY skip_reason
-UNION ALL
-SELECT 'degraded', degraded_reason, count(*)
-FROM scope
-WHERE degraded AND status <> 'skipped'
-GROUP BY degraded_reason;
-
--- name: epochs
--- Searches of one epoch may differ in weights that shape no ranking: the latest search's are shown.
-, seen AS (
-    SELECT epoch,
-           count(*) AS searches,
-           count(*) FILTER (WHERE status = 'ok') AS ok,
-           min(started_at) AS first_seen,
-           max(started_at) AS last_seen
-    FROM scope
-    WHERE status <> 'skipped'
-    GROUP BY epoch
-),
-latest AS (
-    SELECT DISTINCT ON (e.epoch) e.epoch, s.search_id
-    FROM seen e
-    JOIN scope s ON s.epoch = e.epoch AND s.started_at = e.last_seen AND s.status <> 'skipped'
-    ORDER BY e.epoch, s.search_id DESC
-)
-SELECT e.epoch, e.searches, e.ok, e.first_seen, e.last_seen, w.weights, w.index_version, w.embedding_model
-FROM seen e
-JOIN latest l USING (epoch)
-JOIN searches w USING (search_id);
-
 -- name: shown
 -- The one query that reads every hit: all of them by rank, which Postgres can do in parallel; then what deliveries moved is
 -- taken from where it was and added where it stood.
@@ -130,7 +89,7 @@ JOIN searches w USING (search_id);
     FROM delivered d
     JOIN scope s USING (search_id)
     JOIN hits h USING (search_id)
-    WHERE h.admitted
+    WHERE s.status = 'ok' AND h.admitted
     GROUP BY 1, 2, 3, 4, 5
 ),
 counted AS (

@@ -15,12 +15,16 @@ WITH scope AS NOT MATERIALIZED (
       AND (%(until)s::timestamptz IS NULL OR started_at < %(until)s)
       AND (%(epoch)s::text IS NULL OR epoch = %(epoch)s)
 ),
+-- Of each search the latest one. Said without a sort or a limit, so that the planner may look up those of a few searches, or
+-- join those of all.
 delivered AS NOT MATERIALIZED (
-    SELECT DISTINCT ON (d.search_id) d.search_id, d.hit_ranks
-    FROM scope s
-    JOIN deliveries d USING (search_id)
-    WHERE s.status = 'ok'
-    ORDER BY d.search_id, d.delivered_at DESC, d.delivery_id DESC
+    SELECT d.search_id, d.hit_ranks
+    FROM deliveries d
+    WHERE NOT EXISTS (
+        SELECT FROM deliveries later
+        WHERE later.search_id = d.search_id
+          AND (later.delivered_at, later.delivery_id) > (d.delivered_at, d.delivery_id)
+    )
 ),
 -- Not materialized, or a query that looks at both this and the next one would store every hit first.
 positions AS NOT MATERIALIZED (
