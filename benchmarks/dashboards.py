@@ -34,6 +34,7 @@ from ragledger.panels.macros import TimeRange, expand
 from ragledger.panels.queries import annotation_query, panel_query, variable_query
 from ragledger.postgres.connection import connect
 from ragledger.schema import apply
+from ragledger_collector import Collector
 
 DATABASE, SCHEMA = "ragledger_dashboards", "ragledger"
 GOAL_MS = 100.0
@@ -77,6 +78,7 @@ def generate(connection: psycopg.Connection[Any], given: argparse.Namespace, sta
         began = time.perf_counter()
         connection.execute(text, values if "%(" in text else None)
         print(f"  {name:<15} {time.perf_counter() - began:6.1f} s", file=sys.stderr, flush=True)
+    Collector(connection).count_documents()
     connection.execute("VACUUM (ANALYZE)")
 
 

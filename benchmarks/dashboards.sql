@@ -78,6 +78,23 @@ SELECT 'day', project, date_trunc('day', bucket, 'UTC'), series_id, bin, sum(sea
 FROM rollup_latency WHERE grain = 'hour' GROUP BY 2, 3, 4, 5
 ORDER BY 3, 2
 
+-- name: latency_parts
+INSERT INTO rollup_latency_parts
+SELECT grain, project, bucket, bin / 16 AS part, sum(searches), ARRAY[
+        coalesce(sum(searches) FILTER (WHERE bin % 16 = 0), 0), coalesce(sum(searches) FILTER (WHERE bin % 16 = 1), 0),
+        coalesce(sum(searches) FILTER (WHERE bin % 16 = 2), 0), coalesce(sum(searches) FILTER (WHERE bin % 16 = 3), 0),
+        coalesce(sum(searches) FILTER (WHERE bin % 16 = 4), 0), coalesce(sum(searches) FILTER (WHERE bin % 16 = 5), 0),
+        coalesce(sum(searches) FILTER (WHERE bin % 16 = 6), 0), coalesce(sum(searches) FILTER (WHERE bin % 16 = 7), 0),
+        coalesce(sum(searches) FILTER (WHERE bin % 16 = 8), 0), coalesce(sum(searches) FILTER (WHERE bin % 16 = 9), 0),
+        coalesce(sum(searches) FILTER (WHERE bin % 16 = 10), 0), coalesce(sum(searches) FILTER (WHERE bin % 16 = 11), 0),
+        coalesce(sum(searches) FILTER (WHERE bin % 16 = 12), 0), coalesce(sum(searches) FILTER (WHERE bin % 16 = 13), 0),
+        coalesce(sum(searches) FILTER (WHERE bin % 16 = 14), 0), coalesce(sum(searches) FILTER (WHERE bin % 16 = 15), 0)
+    ]
+FROM rollup_latency
+WHERE grain <> 'minute'
+GROUP BY grain, project, bucket, part
+ORDER BY grain, bucket, project
+
 -- name: words
 INSERT INTO rollup_words
 SELECT grain, project, bucket, series_id, what, word, greatest(1, (n * share)::int8)
@@ -106,20 +123,32 @@ FROM base, generate_series(1, 10) AS position, unnest(ARRAY['human', 'judge']) A
 WHERE n >= 40 OR random() < n / 40.0
 
 -- name: document_days
--- A few documents are in most searches, most are in few (about half of a project's are considered on a day).
+-- A few documents are in most searches, most are in few (about half of a project's are considered on a day, others on
+-- another: the sum with zero makes each row a chance of its own).
 INSERT INTO rollup_document_days
 SELECT 'project-' || lpad(p::text, 2, '0'), 'corpus-' || lpad(p::text, 2, '0'), 'document-' || d,
     %(start)s::timestamptz + day * interval '1 day', 1 + 3000 / d, 1 + 1000 / d, 100 / d, 50 / d, 30 / d, 20 / d, 1 + d %% 10
 FROM generate_series(1, %(projects)s) AS p, generate_series(1, %(documents)s / %(projects)s) AS d,
     generate_series(0, %(days)s - 1) AS day
-WHERE d <= %(documents)s / %(projects)s * 0.9 AND random() < least(1, 1500.0 / d)
+WHERE d <= %(documents)s / %(projects)s * 0.9 AND random() + 0 * (p + day) < least(1, 1500.0 / d)
 ORDER BY day, p
 
 -- name: documents
 INSERT INTO rollup_documents
 SELECT project, corpus, document_id, sum(retrieved), sum(admitted), sum(accessed), sum(judged), sum(useful), sum(not_useful),
-    min(best_rank)
+    min(best_rank), min(day)
 FROM rollup_document_days GROUP BY 1, 2, 3
+
+-- name: corpus_days
+INSERT INTO rollup_corpus_days
+SELECT project, corpus, day, count(*), count(*) FILTER (WHERE admitted > 0), count(*) FILTER (WHERE accessed > 0),
+    count(*) FILTER (WHERE judged > 0), count(*) FILTER (WHERE useful > 0)
+FROM rollup_document_days GROUP BY project, corpus, day
+ORDER BY day, project
+
+-- name: corpora
+-- The collector itself counts these.
+INSERT INTO rollup_dirty_corpora SELECT DISTINCT project, corpus FROM rollup_documents
 
 -- name: inventory
 INSERT INTO inventory (corpus, document_id)
@@ -160,4 +189,3 @@ ALTER TABLE rollup_shown ADD CONSTRAINT rollup_shown_pkey PRIMARY KEY (grain, pr
 ALTER TABLE rollup_votes ADD CONSTRAINT rollup_votes_pkey PRIMARY KEY (grain, project, bucket, series_id, position, voter);
 ALTER TABLE rollup_document_days ADD CONSTRAINT rollup_document_days_pkey PRIMARY KEY (project, corpus, document_id, day);
 CREATE INDEX rollup_document_days_by_day ON rollup_document_days (project, day)
-    INCLUDE (corpus, admitted, accessed, judged, useful);

@@ -14,9 +14,23 @@ from ragledger_collector import Collector, Passed, Verified, verify
 
 ROLLUPS = (
     *("rollup_searches", "rollup_latency", "rollup_words", "rollup_judged", "rollup_shown", "rollup_votes"),
-    *("rollup_document_days", "rollup_documents", "epochs"),
+    *(
+        "rollup_latency_parts",
+        "rollup_document_days",
+        "rollup_documents",
+        "rollup_corpus_days",
+        "rollup_corpora",
+    ),
+    *("rollup_inventories", "epochs"),
 )
-_BOOKKEEPING = ("rollup_series", "rollup_arrivals", "rollup_dirty", "rollup_dirty_days", "rollup_sealed")
+_BOOKKEEPING = (
+    *("rollup_series", "rollup_arrivals", "rollup_dirty", "rollup_dirty_days", "rollup_dirty_corpora"),
+    "rollup_sealed",
+)
+_NOT_HASHABLE = {
+    "epochs": "SELECT project, epoch, searches, weights::text FROM epochs",
+    "rollup_latency_parts": "SELECT grain, project, bucket, part, searches, bins::text FROM rollup_latency_parts",
+}
 
 
 def arrive(connection: psycopg.Connection[Any], rows: TableRows) -> None:
@@ -56,14 +70,20 @@ def verified(database: Database) -> Verified:
 def rollups(database: Database) -> dict[str, set[tuple[Any, ...]]]:
     """Every row of every rollup."""
     with database.connect() as connection:
-        return {table: set(connection.execute(f"SELECT * FROM {table}")) for table in ROLLUPS[:-1]} | {
-            "epochs": set(connection.execute("SELECT project, epoch, searches, weights::text FROM epochs"))
+        found = {
+            table: set(connection.execute(f"SELECT * FROM {table}"))
+            for table in ROLLUPS
+            if table not in _NOT_HASHABLE
         }
+        return found | {table: set(connection.execute(query)) for table, query in _NOT_HASHABLE.items()}
 
 
 def forget(database: Database, *, everything: bool = False) -> None:
     """A database in which no collector ever ran; with `everything` an empty one."""
-    raw = ("feedback", "pending_feedback", "deliveries", "assessments", "hits", "searches", "writers")
+    raw = (
+        *("feedback", "pending_feedback", "deliveries", "assessments", "hits", "searches", "writers"),
+        "inventory",
+    )
     with database.connect() as connection:
         for table in (*ROLLUPS, *_BOOKKEEPING, *(raw if everything else ())):
             connection.execute(f"DELETE FROM {table}")  # a TRUNCATE makes a file

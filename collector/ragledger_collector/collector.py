@@ -22,6 +22,7 @@ from ragledger.postgres.connection import Connection
 from ragledger.sql import named_queries
 
 from . import arrivals
+from .corpora import count_corpora
 
 __all__ = ["Collector", "Passed"]
 
@@ -31,6 +32,7 @@ MINUTES = 240
 """Minutes of a project computed in one transaction, at most."""
 
 _TABLES = ("searches", "latency", "words", "shown", "votes", "judged")
+_SUMS = (*_TABLES, "latency_parts")  # the last one comes with the hours and days of `latency`
 _GRAINS = (("hour", "minute", "1 hour"), ("day", "hour", "24 hours"))
 _FIRST = datetime(1, 1, 1, tzinfo=timezone.utc)
 _SETTINGS = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
@@ -138,8 +140,9 @@ class Collector:
         self._minute(due)
         for grain, finer, length in _GRAINS:
             coarse = days if grain == "day" else _due(project, _starting(minutes, minute=0))
-            for table in _TABLES:
+            for table in _SUMS:
                 self._clear(table, grain, coarse)
+            for table in _TABLES:
                 self._connection.execute(
                     _of(table, "finer") + sql.SQL("\n" + _sums(f"sum_{table}")),
                     {**coarse, "grain": grain, "finer": finer, "length": length},
@@ -165,12 +168,14 @@ class Collector:
             with self._step(by_index=False):
                 row: Any = self._connection.execute(queries["next_day"], last).fetchone()
                 if row is None:
-                    return
+                    break
                 last = {"project": row[0], "day": row[1]}
                 if not row[2]:
                     self._count_day(last)
                 self._connection.execute(queries["done"], last)
             yield Passed(days=1)
+        for _ in count_corpora(self._connection, lambda: self._step(by_index=False)):
+            yield Passed()
 
     def _count_day(self, of: dict[str, Any]) -> None:
         queries = named_queries("documents", "ragledger_collector.sql")

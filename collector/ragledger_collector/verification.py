@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timezone
 from itertools import groupby
@@ -13,11 +13,13 @@ from uuid import UUID
 import msgspec
 from psycopg import sql
 
+from ragledger.measures.documents import add_totals, corpora_of, corpus_days_of
 from ragledger.measures.rollup import Cells, Counted, Key, cells_of, day_of
 from ragledger.postgres.connection import Connection, by_name, reading
 from ragledger.sql import named_queries
 
 from . import arrivals
+from .corpora import changed
 from .raw import Attempts, Row, hits_of, logical
 
 __all__ = ["Difference", "Sealed", "Verified", "verify"]
@@ -32,6 +34,13 @@ _OWN_KEY: dict[str, tuple[str, ...]] = {
 }
 _SERIES = ("corpus", "surface", "has_session", "actor_kind", "epoch")
 _DOCUMENT = ("corpus", "document_id")
+_WITHOUT_SERIES: dict[str, tuple[str, ...]] = {
+    "rollup_latency_parts": ("part",),
+    "rollup_document_days": _DOCUMENT,
+    "rollup_corpus_days": ("corpus",),
+}
+_OF_DOCUMENTS = frozenset({"rollup_document_days", "rollup_corpus_days"})
+_BUCKET = ("grain", "project", "bucket")
 _MISSING, _UNEXPECTED = "(missing)", "(unexpected)"
 
 
@@ -56,13 +65,14 @@ class Sealed(msgspec.Struct, frozen=True):
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """What was compared, what differs, and what could not be compared: of minutes, and of days of documents."""
+    """What was compared, what differs, and what could not be compared: of minutes, days of documents, and corpora."""
 
     rows: int
     differing: tuple[Difference, ...]
     sealed: tuple[Sealed, ...]
     waiting: int
     waiting_days: int
+    waiting_corpora: int
 
 
 def verify(connection: Connection, step: Callable[[int], None] = lambda _: None) -> Verified:
@@ -103,34 +113,27 @@ class _Check:
         self._compare(
             self._totals, _cells("rollup_documents", ("project", *_DOCUMENT), self._all("rollup_documents"))
         )
+        waiting_corpora = self._compare_corpora()
         self._compare_epochs()
         return Verified(
-            self._rows, tuple(self._differing), tuple(_ranges(sealed)), len(waiting), len(waiting_days)
-        )
+            rows=self._rows, differing=tuple(self._differing), sealed=tuple(_ranges(sealed)), waiting=len(waiting),
+            waiting_days=len(waiting_days), waiting_corpora=waiting_corpora,
+        )  # fmt: skip
 
     def _day(self, of: Row, attempts: Attempts) -> None:
         expected = cells_of(self._searches(of, attempts))
+        expected |= corpus_days_of(expected)
         found: Cells = {}
         for table, own in _OWN_KEY.items():
-            key = ("grain", "project", "bucket", *_SERIES, *own)
             query = sql.SQL(_query("rollup")).format(table=sql.Identifier(table))
-            found |= _cells(table, key, by_name(self._connection.execute(query, of)))
-        found |= _cells(
-            "rollup_document_days",
-            ("grain", "project", "bucket", *_DOCUMENT),
-            self._all("rollup_document_days", of),
-        )
+            rows = by_name(self._connection.execute(query, of))
+            found |= _cells(table, (*_BUCKET, *_SERIES, *own), rows)
+        for table, own in _WITHOUT_SERIES.items():
+            found |= _cells(table, (*_BUCKET, *own), self._all(table, of))
         self._note_epochs(expected, found)
-        documents = found if (of["project"], _utc(of["day"])) in self._no_documents else expected
-        for key, cell in documents.items():
-            if key[0] == "rollup_document_days":
-                _add_total(self._totals.setdefault(("rollup_documents", key[2], *key[4:]), {}), cell)
-        self._compare(
-            *(
-                {key: cell for key, cell in cells.items() if not self._left_out(key)}
-                for cells in (expected, found)
-            )
-        )
+        counted = found if (of["project"], _utc(of["day"])) in self._no_documents else expected
+        add_totals(self._totals, counted)
+        self._compare(expected, found, self._left_out)
 
     def _searches(self, of: Row, attempts: Attempts) -> list[Counted]:
         parts: dict[str, dict[UUID, list[Row]]] = {}
@@ -162,13 +165,17 @@ class _Check:
                 self._loose.add((key[2], key[8]))
 
     def _left_out(self, key: Key) -> bool:
-        if key[0] == "rollup_document_days":
+        if key[0] in _OF_DOCUMENTS:
             return (key[2], _utc(key[3])) in self._no_documents
         return (key[1], key[2], _utc(key[3])) in self._excluded
 
-    def _compare(self, expected: Cells, found: Cells) -> None:
-        self._rows += len(expected)
+    def _compare(
+        self, expected: Cells, found: Cells, left_out: Callable[[Key], bool] = lambda _: False
+    ) -> None:
         for key in expected.keys() | found.keys():
+            if left_out(key):
+                continue
+            self._rows += key in expected
             if key not in found:
                 self._differ(key, (_MISSING,))
             elif key not in expected:
@@ -178,20 +185,32 @@ class _Check:
             ):
                 self._differ(key, columns)
 
+    def _compare_corpora(self) -> int:
+        """Says how many wait: their documents or their inventory are others than those that were counted."""
+        listed = {(row["corpus"], row["document_id"]) for row in self._all("inventory")}
+        other = {corpus for corpus, _, _ in changed(self._connection)}
+        waiting = {(row["project"], row["corpus"]) for row in self._all("dirty_corpora")}
+        inventories: Cells = {
+            ("rollup_inventories", "", corpus): {"documents": documents}
+            for corpus, documents in Counter(corpus for corpus, _ in listed).items()
+        }
+        self._compare(
+            inventories | corpora_of(self._totals, listed),
+            _cells("rollup_inventories", ("project", "corpus"), self._all("rollup_inventories"))
+            | _cells("rollup_corpora", ("project", "corpus", "first_day"), self._all("rollup_corpora")),
+            lambda key: key[2] in other or (key[1], key[2]) in waiting,
+        )
+        return len({corpus for _, corpus in waiting} | other)
+
     def _compare_epochs(self) -> None:
         found = _cells("epochs", ("project", "epoch"), self._all("epochs"))
         expected: Cells = {("epochs", *of): cell for of, cell in self._epochs.items()}
-        self._compare(
-            *(
-                {key: cell for key, cell in cells.items() if key[1:] not in self._loose}
-                for cells in (expected, found)
-            )
-        )
+        self._compare(expected, found, lambda key: key[1:] in self._loose)
 
     def _differ(self, key: Key, columns: tuple[str, ...]) -> None:
         table, *rest = key
         grain, project, bucket, own = "", rest[0], "", rest[1:]
-        if table in _OWN_KEY or table == "rollup_document_days":
+        if table in _OWN_KEY or table in _WITHOUT_SERIES:
             grain, project, bucket, own = rest[0], rest[1], _utc(rest[2]).isoformat(), rest[3:]
         self._differing.append(Difference(table, grain, str(project), bucket, tuple(map(str, own)), columns))
 
@@ -222,13 +241,6 @@ def _cells(table: str, key: tuple[str, ...], rows: Iterable[Row]) -> Cells:
         key_of_row: Key = (table, *of)
         cells[key_of_row] = row
     return cells
-
-
-def _add_total(total: Row, cell: Row) -> None:
-    for column in ("retrieved", "admitted", "accessed", "judged", "useful", "not_useful"):
-        total[column] = total.get(column, 0) + cell[column]
-    ranks = [rank for rank in (total.get("best_rank"), cell["best_rank"]) if rank is not None]
-    total["best_rank"] = min(ranks, default=None)
 
 
 def _ranges(sealed: set[tuple[str, datetime]]) -> Iterator[Sealed]:

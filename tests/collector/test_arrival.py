@@ -228,7 +228,7 @@ def test_a_pass_is_cut_into_bounded_steps(database: Database) -> None:
         steps: list[int] = []
         passed = Collector(connection, numbers=3, minutes=2).run(step=steps.append)
     assert (passed.records, passed.minutes, passed.days) == (7, 7, 1)
-    assert steps == [3, 3, 1, 2, 2, 2, 1, 1]
+    assert steps == [3, 3, 1, 2, 2, 2, 1, 1, 0, 0]
     in_order(database)
 
 

@@ -65,14 +65,14 @@ def test_coverage_grows_with_what_was_retrieved_first(database: Database) -> Non
     made = TableRows()
     for day, document in enumerate(("d1", "d1", "d2", "not listed", "d2")):
         made.search(hit(document_id=document), started_at=START + timedelta(days=day))
-    made.search(hit(document_id="d3"), project="shop", started_at=START + timedelta(days=3))
+    for day, document in ((1, "d1"), (3, "d3")):
+        made.search(hit(document_id=document), project="shop", started_at=START + timedelta(days=day))
     made.search(hit(document_id=None), corpus="untold")
     listed = [("handbook", f"d{number}") for number in range(1, 5)]
     counted(database, made, *listed, ("untold", "d1"), ("nobody asks", "d1"))
     rows = asked(database, "corpus", "coverage", when=RANGES["days"])
-    assert [(row["coverage"], row["listed"]) for row in rows] == [
-        (share, 4) for share in (0.25, 0.25, 0.5, 0.75, 0.75)
-    ]
+    # The four of the handbook for each of the two projects.
+    assert [(row["coverage"], row["listed"]) for row in rows] == [(part / 8, 8) for part in (1, 2, 3, 4, 4)]
     assert rows[0]["time"] == START.replace(hour=0, minute=0)
     one = asked(database, "corpus", "coverage", when=RANGES["days"], projects=["default"])
     assert [row["coverage"] for row in one] == [0.25, 0.25, 0.5, 0.5, 0.5]

@@ -203,9 +203,9 @@ def test_init_makes_the_schema_and_says_so(
     second = run("init", "--dsn", empty_database.dsn)
 
     assert first == Ran(
-        0, "schema `ragledger` is at version 4 (applied version 1, 2, 3, 4); group roles: granted\n", ""
+        0, "schema `ragledger` is at version 6 (applied version 1, 2, 3, 4, 5, 6); group roles: granted\n", ""
     )
-    assert second == Ran(0, "schema `ragledger` is at version 4 (nothing to do); group roles: granted\n", "")
+    assert second == Ran(0, "schema `ragledger` is at version 6 (nothing to do); group roles: granted\n", "")
     key = tmp_path / "config" / "ragledger" / "key"
     assert key.stat().st_mode & 0o777 == 0o600
 
@@ -216,8 +216,8 @@ def test_init_answers_programs_in_json(run: Callable[..., Ran], empty_database: 
 
     answer = {
         "schema": "telemetry",
-        "version": 4,
-        "applied": [1, 2, 3, 4],
+        "version": 6,
+        "applied": [1, 2, 3, 4, 5, 6],
         "roles": "skipped",
         "texts": False,
     }
@@ -232,7 +232,7 @@ def test_init_takes_the_dsn_from_the_environment(
     monkeypatch.setenv("RAGLEDGER_DSN", empty_database.dsn)
     monkeypatch.setenv("RAGLEDGER_SCHEMA", "telemetry")
 
-    assert "schema `telemetry` is at version 4" in run("init").out
+    assert "schema `telemetry` is at version 6" in run("init").out
 
 
 def test_init_without_the_right_to_make_roles_goes_on_and_says_what_to_do(
@@ -244,7 +244,7 @@ def test_init_without_the_right_to_make_roles_goes_on_and_says_what_to_do(
 
     assert (ran.code, ran.out) == (
         0,
-        "schema `ragledger` is at version 4 (applied version 1, 2, 3, 4); group roles: not permitted\n",
+        "schema `ragledger` is at version 6 (applied version 1, 2, 3, 4, 5, 6); group roles: not permitted\n",
     )
     assert "run `ragledger init --roles` once as a superuser" in ran.err
     assert (demanded.code, demanded.out, is_one_line(demanded.err)) == (2, "", True)
@@ -265,7 +265,7 @@ def test_init_refuses_a_newer_schema(run: Callable[..., Ran], database: Database
     ran = run("init", "--dsn", database.dsn)
 
     assert (ran.code, ran.out, is_one_line(ran.err)) == (2, "", True)
-    assert "version 99, newer than this release knows (4); upgrade ragledger" in ran.err
+    assert "version 99, newer than this release knows (6); upgrade ragledger" in ran.err
 
 
 # --- tail --------------------------------------------------------------------------------------------------

@@ -34,10 +34,17 @@ _TABLES = (
 )
 _ROLLUPS = (
     *("rollup_series", "rollup_searches", "rollup_latency", "rollup_words", "rollup_judged", "rollup_shown"),
-    *("rollup_votes", "rollup_document_days", "rollup_documents", "epochs"),
+    *(
+        "rollup_votes",
+        "rollup_latency_parts",
+        "rollup_document_days",
+        "rollup_documents",
+        "rollup_corpus_days",
+    ),
+    *("rollup_corpora", "rollup_inventories", "epochs"),
 )
 _PLANS = ("plans", "plan_looks")
-_MARKS = ("rollup_arrivals", "rollup_dirty", "rollup_dirty_days")
+_MARKS = ("rollup_arrivals", "rollup_dirty", "rollup_dirty_days", "rollup_dirty_corpora")
 
 # role -> relation -> privilege -> columns. This is reference/traps.md "Rights", with what the readers see.
 GRANTS: dict[str, dict[str, dict[str, Any]]] = {

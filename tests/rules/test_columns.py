@@ -105,6 +105,13 @@ COLUMNS: dict[str, dict[str, str]] = {
         "int4": "bin",
         "int8": "searches",
     },
+    "rollup_latency_parts": {
+        "text": "grain project",
+        "timestamptz": "bucket",
+        "int4": "part",
+        "int8": "searches",
+        "_int8": "bins",
+    },
     "rollup_words": {
         "text": "grain project what word",
         "timestamptz": "bucket",
@@ -144,7 +151,19 @@ COLUMNS: dict[str, dict[str, str]] = {
         "text": "project corpus document_id",
         "int8": "retrieved admitted accessed judged useful not_useful",
         "int4": "best_rank",
+        "timestamptz": "first_day",
     },
+    "rollup_corpus_days": {
+        "text": "project corpus",
+        "timestamptz": "day",
+        "int8": "retrieved admitted accessed judged useful",
+    },
+    "rollup_corpora": {
+        "text": "project corpus",
+        "timestamptz": "first_day",
+        "int8": "retrieved listed admitted accessed judged useful",
+    },
+    "rollup_inventories": {"text": "corpus", "int8": "documents fingerprint"},
     "epochs": {
         "text": "project epoch index_version embedding_model",
         "timestamptz": "first_seen_at last_seen_at",
@@ -168,6 +187,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "rollup_arrivals": {"uuid": "writer_id", "int8multirange": "landed"},
     "rollup_dirty": {"text": "project", "timestamptz": "bucket", "uuid": "mark"},
     "rollup_dirty_days": {"text": "project", "timestamptz": "day"},
+    "rollup_dirty_corpora": {"text": "project corpus"},
     "rollup_sealed": {"text": "project", "timestamptz": "bucket"},
 }
 

@@ -17,10 +17,12 @@ DELETE FROM rollup_dirty_days WHERE project = %(project)s AND day = %(day)s
 SELECT corpus, document_id FROM rollup_document_days WHERE project = %(project)s AND day = %(day)s
 
 -- name: clear_day
+WITH corpora AS (
+    DELETE FROM rollup_corpus_days WHERE project = %(project)s AND day = %(day)s
+)
 DELETE FROM rollup_document_days WHERE project = %(project)s AND day = %(day)s
 
 -- name: day
-INSERT INTO rollup_document_days
 WITH scope AS (
     SELECT search_id, coalesce(corpus, '') AS corpus
     FROM logical_searches
@@ -50,12 +52,20 @@ WITH scope AS (
         min(rank) AS best_rank
     FROM there
     GROUP BY corpus, document_id, search_id
+), counted AS (
+    INSERT INTO rollup_document_days
+    SELECT %(project)s::text, corpus, document_id, %(day)s::timestamptz, count(*), count(*) FILTER (WHERE admitted),
+        count(*) FILTER (WHERE accessed), count(*) FILTER (WHERE judged), count(*) FILTER (WHERE useful),
+        count(*) FILTER (WHERE not_useful), min(best_rank)
+    FROM per_search
+    GROUP BY corpus, document_id
+    RETURNING project, corpus, day, admitted, accessed, judged, useful
 )
-SELECT %(project)s::text, corpus, document_id, %(day)s::timestamptz, count(*), count(*) FILTER (WHERE admitted),
-    count(*) FILTER (WHERE accessed), count(*) FILTER (WHERE judged), count(*) FILTER (WHERE useful),
-    count(*) FILTER (WHERE not_useful), min(best_rank)
-FROM per_search
-GROUP BY corpus, document_id
+INSERT INTO rollup_corpus_days
+SELECT project, corpus, day, count(*), count(*) FILTER (WHERE admitted > 0), count(*) FILTER (WHERE accessed > 0),
+    count(*) FILTER (WHERE judged > 0), count(*) FILTER (WHERE useful > 0)
+FROM counted
+GROUP BY project, corpus, day
 
 -- name: clear_totals
 DELETE FROM rollup_documents d
@@ -63,9 +73,14 @@ USING unnest(%(corpora)s::text[], %(documents)s::text[]) AS due(corpus, document
 WHERE d.project = %(project)s AND d.corpus = due.corpus AND d.document_id = due.document_id
 
 -- name: totals
+WITH touched AS (
+    INSERT INTO rollup_dirty_corpora
+    SELECT DISTINCT %(project)s::text, corpus FROM unnest(%(corpora)s::text[]) AS due(corpus)
+    ON CONFLICT DO NOTHING
+)
 INSERT INTO rollup_documents
 SELECT d.project, d.corpus, d.document_id, sum(retrieved), sum(admitted), sum(accessed), sum(judged), sum(useful),
-    sum(not_useful), min(best_rank)
+    sum(not_useful), min(best_rank), min(day)
 FROM unnest(%(corpora)s::text[], %(documents)s::text[]) AS due(corpus, document_id)
 JOIN rollup_document_days d ON d.project = %(project)s AND d.corpus = due.corpus AND d.document_id = due.document_id
 GROUP BY d.project, d.corpus, d.document_id

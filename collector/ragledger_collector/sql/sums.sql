@@ -28,6 +28,22 @@ FROM r
 GROUP BY project, due, series_id
 
 -- name: sum_latency
+-- And over all series, in parts of 16 bins.
+, parts AS (
+    INSERT INTO rollup_latency_parts
+    SELECT %(grain)s::text, project, due, bin / 16 AS part, sum(searches), ARRAY[
+            coalesce(sum(searches) FILTER (WHERE bin %% 16 = 0), 0), coalesce(sum(searches) FILTER (WHERE bin %% 16 = 1), 0),
+            coalesce(sum(searches) FILTER (WHERE bin %% 16 = 2), 0), coalesce(sum(searches) FILTER (WHERE bin %% 16 = 3), 0),
+            coalesce(sum(searches) FILTER (WHERE bin %% 16 = 4), 0), coalesce(sum(searches) FILTER (WHERE bin %% 16 = 5), 0),
+            coalesce(sum(searches) FILTER (WHERE bin %% 16 = 6), 0), coalesce(sum(searches) FILTER (WHERE bin %% 16 = 7), 0),
+            coalesce(sum(searches) FILTER (WHERE bin %% 16 = 8), 0), coalesce(sum(searches) FILTER (WHERE bin %% 16 = 9), 0),
+            coalesce(sum(searches) FILTER (WHERE bin %% 16 = 10), 0), coalesce(sum(searches) FILTER (WHERE bin %% 16 = 11), 0),
+            coalesce(sum(searches) FILTER (WHERE bin %% 16 = 12), 0), coalesce(sum(searches) FILTER (WHERE bin %% 16 = 13), 0),
+            coalesce(sum(searches) FILTER (WHERE bin %% 16 = 14), 0), coalesce(sum(searches) FILTER (WHERE bin %% 16 = 15), 0)
+        ]
+    FROM r
+    GROUP BY project, due, part
+)
 INSERT INTO rollup_latency
 SELECT %(grain)s::text, project, due, series_id, bin,
     sum(searches)

@@ -5,11 +5,13 @@
 SELECT project, date_trunc('day', started_at, 'UTC') AS day FROM searches
 UNION SELECT project, date_trunc('day', bucket, 'UTC') FROM rollup_searches
 UNION SELECT project, date_trunc('day', bucket, 'UTC') FROM rollup_latency
+UNION SELECT project, date_trunc('day', bucket, 'UTC') FROM rollup_latency_parts
 UNION SELECT project, date_trunc('day', bucket, 'UTC') FROM rollup_words
 UNION SELECT project, date_trunc('day', bucket, 'UTC') FROM rollup_shown
 UNION SELECT project, date_trunc('day', bucket, 'UTC') FROM rollup_votes
 UNION SELECT project, date_trunc('day', bucket, 'UTC') FROM rollup_judged
 UNION SELECT project, date_trunc('day', day, 'UTC') FROM rollup_document_days
+UNION SELECT project, date_trunc('day', day, 'UTC') FROM rollup_corpus_days
 ORDER BY project, day
 
 -- name: dirty
@@ -17,6 +19,9 @@ SELECT DISTINCT project, bucket FROM rollup_dirty
 
 -- name: dirty_days
 SELECT project, day FROM rollup_dirty_days
+
+-- name: dirty_corpora
+SELECT project, corpus FROM rollup_dirty_corpora
 
 -- name: sealed
 SELECT project, bucket FROM rollup_sealed
@@ -52,12 +57,29 @@ SELECT k.*, r.* FROM {table} r LEFT JOIN (
 ) AS k USING (series_id)
 WHERE r.project = %(project)s AND r.bucket >= %(day)s AND r.bucket < %(day)s + interval '24 hours'
 
+-- name: rollup_latency_parts
+SELECT * FROM rollup_latency_parts
+WHERE project = %(project)s AND bucket >= %(day)s AND bucket < %(day)s + interval '24 hours'
+
 -- name: rollup_document_days
 SELECT 'day' AS grain, day AS bucket, d.* FROM rollup_document_days d
 WHERE project = %(project)s AND day >= %(day)s AND day < %(day)s + interval '24 hours'
 
+-- name: rollup_corpus_days
+SELECT 'day' AS grain, day AS bucket, d.* FROM rollup_corpus_days d
+WHERE project = %(project)s AND day >= %(day)s AND day < %(day)s + interval '24 hours'
+
 -- name: rollup_documents
 SELECT * FROM rollup_documents
+
+-- name: rollup_corpora
+SELECT * FROM rollup_corpora
+
+-- name: rollup_inventories
+SELECT '' AS project, corpus, documents FROM rollup_inventories
+
+-- name: inventory
+SELECT corpus, document_id FROM inventory
 
 -- name: epochs
 SELECT * FROM epochs

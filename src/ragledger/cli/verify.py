@@ -63,7 +63,7 @@ def verify_command(
 
 
 def _nothing_compared(found: Verified) -> bool:
-    return not found.rows and bool(found.waiting or found.waiting_days)
+    return not found.rows and bool(found.waiting or found.waiting_days or found.waiting_corpora)
 
 
 def _show_rollups(found: Verified) -> None:
@@ -76,6 +76,10 @@ def _show_rollups(found: Verified) -> None:
     if found.waiting_days:
         typer.echo(
             f"{found.waiting_days:,} day(s) of documents wait for `ragledger collect` and were left out"
+        )
+    if found.waiting_corpora:
+        typer.echo(
+            f"the documents in use of {found.waiting_corpora:,} corpora wait for `ragledger collect` and were left out"
         )
     for difference in found.differing[:_SHOWN]:
         typer.echo(_words(difference), err=True)

@@ -21,7 +21,7 @@ from .histogram import bin_of
 from .precision import CUTS
 from .ranks import TOP
 
-__all__ = ["Cells", "Counted", "CountedHit", "Key", "cells_of", "day_of", "rounded", "series_of"]
+__all__ = ["Cells", "Counted", "CountedHit", "Key", "add", "cells_of", "day_of", "rounded", "series_of"]
 
 Key = tuple[Any, ...]
 Cells = dict[Key, dict[str, Any]]
@@ -29,7 +29,9 @@ Cells = dict[Key, dict[str, Any]]
 _WIDE = Context(prec=1000, rounding=ROUND_HALF_UP)
 _STEP = Decimal("1e-12")
 _STARTS: dict[str, dict[str, int]] = {"minute": {}, "hour": {"minute": 0}, "day": {"minute": 0, "hour": 0}}
-_EXTREMES = {"first_ran_at": min, "last_ran_at": max, "best_rank": min}
+_GRAINS = {"rollup_document_days": ("day",), "rollup_latency_parts": ("hour", "day")}  # the others have all
+_PART = 16
+_EXTREMES = {"first_ran_at": min, "last_ran_at": max, "best_rank": min, "first_day": min}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,14 +73,28 @@ class Counted:
 
 
 def cells_of(searches: Iterable[Counted]) -> Cells:
-    """All cells that these searches make, except `epochs` and the totals of documents."""
+    """All cells that these searches make, except `epochs` and what `documents.py` makes of them."""
     cells: Cells = {}
     for search in searches:
         for table, rest, amounts in _said(search):
             for grain, bucket in _buckets(table, search.started_at):
                 key = (table, grain, search.project, bucket, *rest)
-                _add(cells.setdefault(key, {}), amounts)
+                add(cells.setdefault(key, {}), amounts)
     return cells
+
+
+def add(cell: dict[str, Any], amounts: dict[str, Any]) -> None:
+    """Counts more into a cell: sums, and of some columns the least or the largest."""
+    for column, amount in amounts.items():
+        known = cell.get(column)
+        if known is None or amount is None:
+            cell[column] = amount if known is None else known
+        elif column in _EXTREMES:
+            cell[column] = _EXTREMES[column](known, amount)
+        elif isinstance(known, list):
+            cell[column] = [one + more for one, more in zip(known, amount, strict=True)]
+        else:
+            cell[column] = _WIDE.add(known, amount) if isinstance(known, Decimal) else known + amount
 
 
 def series_of(search: Counted) -> Key:
@@ -100,20 +116,9 @@ def rounded(value: float | Fraction) -> Decimal:
     return exact.quantize(_STEP, context=_WIDE)
 
 
-def _add(cell: dict[str, Any], amounts: dict[str, Any]) -> None:
-    for column, amount in amounts.items():
-        known = cell.get(column)
-        if known is None or amount is None:
-            cell[column] = amount if known is None else known
-        elif column in _EXTREMES:
-            cell[column] = _EXTREMES[column](known, amount)
-        else:
-            cell[column] = _WIDE.add(known, amount) if isinstance(known, Decimal) else known + amount
-
-
 def _buckets(table: str, moment: datetime) -> Iterator[tuple[str, datetime]]:
     minute = moment.astimezone(timezone.utc).replace(second=0, microsecond=0)
-    for grain in ("day",) if table == "rollup_document_days" else _STARTS:
+    for grain in _GRAINS.get(table, _STARTS):
         yield grain, minute.replace(**_STARTS[grain])  # type: ignore[arg-type]
 
 
@@ -128,7 +133,10 @@ def _said(search: Counted) -> Iterator[tuple[str, Key, dict[str, Any]]]:
     if search.status != "ok":
         return
     if search.latency_ms is not None:
-        yield "rollup_latency", (*series, bin_of(search.latency_ms)), {"searches": 1}
+        number = bin_of(search.latency_ms)
+        yield "rollup_latency", (*series, number), {"searches": 1}
+        bins = [int(number % _PART == place) for place in range(_PART)]
+        yield "rollup_latency_parts", (number // _PART,), {"searches": 1, "bins": bins}
     admitted = [hit for hit in search.hits if hit.admitted]
     for hit in admitted:
         yield "rollup_words", (*series, "source_kind", hit.source_kind or ""), {"n": 1}

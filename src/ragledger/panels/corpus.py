@@ -67,8 +67,8 @@ COVERAGE = Panel(
     kind="timeseries",
     query="coverage",
     reading=Reading(
-        shows="Of the documents that are listed now, the share that any search of these projects had considered by the end "
-        "of each day, since counting began.",
+        shows="Of the documents that are listed now, the share that searches had considered by the end of each day, since "
+        "counting began. A corpus of two projects counts for each of them.",
         good="It rises fast at first and levels off high: searches reach most of what is there.",
         bad="It levels off low: the rest cannot be found, or nobody asks about it. A new corpus that stays flat is not in "
         "the index.",

@@ -18,12 +18,14 @@ GRANT SELECT ON searches, hits, deliveries, assessments, feedback, pending_feedb
     inventory, schema_migrations, current_votes, logical_searches, real_hits, writer_fates, writer_refusals, rejections,
     pending_votes, collector_arrears, collector_waiting, shipping_delays, listed_documents TO ragledger_collector;
 
-GRANT SELECT ON rollup_series, rollup_searches, rollup_latency, rollup_words, rollup_judged, rollup_shown, rollup_votes,
-    rollup_document_days, rollup_documents, epochs, rollup_sealed TO ragledger_reader;
+GRANT SELECT ON rollup_series, rollup_searches, rollup_latency, rollup_latency_parts, rollup_words, rollup_judged,
+    rollup_shown, rollup_votes, rollup_document_days, rollup_documents, rollup_corpus_days, rollup_corpora,
+    rollup_inventories, epochs, rollup_sealed TO ragledger_reader;
 
-GRANT SELECT, INSERT, UPDATE, DELETE ON rollup_series, rollup_searches, rollup_latency, rollup_words, rollup_judged,
-    rollup_shown, rollup_votes, rollup_document_days, rollup_documents, epochs, rollup_arrivals, rollup_dirty,
-    rollup_dirty_days TO ragledger_collector;
+GRANT SELECT, INSERT, UPDATE, DELETE ON rollup_series, rollup_searches, rollup_latency, rollup_latency_parts,
+    rollup_words, rollup_judged, rollup_shown, rollup_votes, rollup_document_days, rollup_documents, rollup_corpus_days,
+    rollup_corpora, rollup_inventories, epochs, rollup_arrivals, rollup_dirty, rollup_dirty_days, rollup_dirty_corpora
+    TO ragledger_collector;
 GRANT SELECT ON rollup_sealed TO ragledger_collector;
 
 GRANT SELECT ON plans, plan_looks TO ragledger_reader;

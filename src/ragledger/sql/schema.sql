@@ -258,6 +258,19 @@ CREATE TABLE rollup_latency (
     CONSTRAINT rollup_latency_pkey PRIMARY KEY (grain, project, bucket, series_id, bin)
 );
 
+-- The searches of rollup_latency over all series, of hours and days. A part is 16 bins in a row (bin / 16), `bins` has how
+-- many fell into each of them: to find a percentile, parts are added up, and of one of them its bins.
+CREATE TABLE rollup_latency_parts (
+    grain    text NOT NULL,
+    project  text NOT NULL,
+    bucket   timestamptz NOT NULL,
+    part     int4 NOT NULL,
+    searches int8 NOT NULL,
+    bins     int8[] NOT NULL,
+    CONSTRAINT rollup_latency_parts_pkey PRIMARY KEY (grain, project, bucket, part),
+    CONSTRAINT rollup_latency_parts_grain CHECK (grain IN ('hour', 'day'))
+);
+
 -- An empty word: no reason was given, or the kind of the source is not known.
 CREATE TABLE rollup_words (
     grain     text NOT NULL,
@@ -328,9 +341,7 @@ CREATE TABLE rollup_document_days (
     CONSTRAINT rollup_document_days_pkey PRIMARY KEY (project, corpus, document_id, day)
 );
 
--- Dashboards count the documents of a day without reading the table.
-CREATE INDEX rollup_document_days_by_day ON rollup_document_days (project, day)
-    INCLUDE (corpus, admitted, accessed, judged, useful);
+CREATE INDEX rollup_document_days_by_day ON rollup_document_days (project, day);
 
 CREATE TABLE rollup_documents (
     project     text NOT NULL,
@@ -343,7 +354,42 @@ CREATE TABLE rollup_documents (
     useful      int8 NOT NULL,
     not_useful  int8 NOT NULL,
     best_rank   int4,
+    first_day   timestamptz NOT NULL,
     CONSTRAINT rollup_documents_pkey PRIMARY KEY (project, corpus, document_id)
+);
+
+-- How many documents of a corpus were retrieved on a day, and so on. An empty corpus: the search named none.
+CREATE TABLE rollup_corpus_days (
+    project   text NOT NULL,
+    corpus    text NOT NULL,
+    day       timestamptz NOT NULL,
+    retrieved int8 NOT NULL,
+    admitted  int8 NOT NULL,
+    accessed  int8 NOT NULL,
+    judged    int8 NOT NULL,
+    useful    int8 NOT NULL,
+    CONSTRAINT rollup_corpus_days_pkey PRIMARY KEY (project, day, corpus)
+);
+
+-- How many documents of a corpus were first retrieved on a day; how many of these are listed, and were ever admitted and so on.
+CREATE TABLE rollup_corpora (
+    project   text NOT NULL,
+    corpus    text NOT NULL,
+    first_day timestamptz NOT NULL,
+    retrieved int8 NOT NULL,
+    listed    int8 NOT NULL,
+    admitted  int8 NOT NULL,
+    accessed  int8 NOT NULL,
+    judged    int8 NOT NULL,
+    useful    int8 NOT NULL,
+    CONSTRAINT rollup_corpora_pkey PRIMARY KEY (project, corpus, first_day)
+);
+
+-- The inventory as rollup_corpora was held against it. `fingerprint` is of its ids: another one, and it has changed since.
+CREATE TABLE rollup_inventories (
+    corpus      text PRIMARY KEY,
+    documents   int8 NOT NULL,
+    fingerprint int8 NOT NULL
 );
 
 CREATE TABLE epochs (
@@ -377,6 +423,13 @@ CREATE TABLE rollup_dirty_days (
     project text NOT NULL,
     day     timestamptz NOT NULL,
     CONSTRAINT rollup_dirty_days_pkey PRIMARY KEY (project, day)
+);
+
+-- Corpora of a project whose documents or inventory have changed; the collector alone writes here.
+CREATE TABLE rollup_dirty_corpora (
+    project text NOT NULL,
+    corpus  text NOT NULL,
+    CONSTRAINT rollup_dirty_corpora_pkey PRIMARY KEY (project, corpus)
 );
 
 -- Minutes of which retention has taken rows: what was counted stays, and nobody can count it again.

@@ -34,17 +34,12 @@ CROSS JOIN LATERAL share_interval(part, n) AS i
 ORDER BY number
 
 -- name: latency_now
-WITH bins AS (
-    SELECT r.bin, sum(r.searches::float8) AS n FROM rollup_latency r WHERE {scope} GROUP BY r.bin
-), ranked AS (
-    SELECT bin, sum(n) OVER (ORDER BY bin ROWS UNBOUNDED PRECEDING) AS upto, sum(n) OVER () AS total
-    FROM bins
-)
-SELECT latency_ms(min(bin) FILTER (WHERE 100 * upto >= 50 * total)) AS p50,
-    latency_ms(min(bin) FILTER (WHERE total >= 20 AND 100 * upto >= 95 * total)) AS p95,
-    latency_ms(min(bin) FILTER (WHERE total >= 100 AND 100 * upto >= 99 * total)) AS p99,
-    max(total) AS n
-FROM ranked
+WITH pooled AS NOT MATERIALIZED (
+    SELECT 0 AS of, r.part, r.searches, r.bins FROM rollup_latency_parts r WHERE {pooled}
+), binned AS (
+    SELECT 0 AS of, r.bin, r.searches FROM rollup_latency r WHERE {binned}
+), {latency}
+SELECT p50, p95, p99, n FROM (SELECT 0 AS of) AS one LEFT JOIN percentiles USING (of)
 
 -- name: searches
 WITH counted AS (
@@ -133,19 +128,12 @@ LEFT JOIN counted USING (time)
 ORDER BY time
 
 -- name: latency
-WITH bins AS (
-    SELECT r.bucket, r.bin, sum(r.searches::float8) AS n FROM rollup_latency r WHERE {scope} GROUP BY r.bucket, r.bin
-), ranked AS (
-    SELECT bucket, bin, sum(n) OVER (PARTITION BY bucket ORDER BY bin ROWS UNBOUNDED PRECEDING) AS upto, total
-    FROM bins
-    JOIN (SELECT bucket, sum(n) AS total FROM bins GROUP BY bucket) AS totals USING (bucket)
-), counted AS (
-    SELECT bucket AS time, latency_ms(min(bin) FILTER (WHERE 100 * upto >= 50 * total)) AS p50,
-        latency_ms(min(bin) FILTER (WHERE total >= 20 AND 100 * upto >= 95 * total)) AS p95,
-        latency_ms(min(bin) FILTER (WHERE total >= 100 AND 100 * upto >= 99 * total)) AS p99,
-        max(total) AS n
-    FROM ranked
-    GROUP BY bucket
+WITH pooled AS NOT MATERIALIZED (
+    SELECT r.bucket AS of, r.part, r.searches, r.bins FROM rollup_latency_parts r WHERE {pooled}
+), binned AS (
+    SELECT r.bucket AS of, r.bin, r.searches FROM rollup_latency r WHERE {binned}
+), {latency}, counted AS (
+    SELECT of AS time, p50, p95, p99, n FROM percentiles
 )
 SELECT time, p50, p95, p99, n
 FROM {every}

@@ -54,12 +54,13 @@ LEFT JOIN votes USING (time)
 ORDER BY time
 
 -- name: ranks
-WITH shown AS (
-    SELECT r.position, sum(r.shown) AS shown FROM rollup_shown r WHERE r.position >= 1 AND {scope} GROUP BY r.position
+-- What was not delivered has no position, and is left out at the end: sooner it costs more.
+WITH shown AS MATERIALIZED (
+    SELECT r.position, sum(r.shown) AS shown FROM rollup_shown r WHERE {scope} GROUP BY r.position
 ), votes AS (
     SELECT r.position, sum(r.judged) AS judged, sum(r.useful) AS useful
     FROM rollup_votes r
-    WHERE r.position >= 1 AND r.voter = ${voter:sqlstring} AND {scope}
+    WHERE r.voter = ${voter:sqlstring} AND {scope}
     GROUP BY r.position
 )
 SELECT CASE WHEN position > 20 THEN 'beyond 20' ELSE position::text END AS rank,
@@ -68,6 +69,7 @@ SELECT CASE WHEN position > 20 THEN 'beyond 20' ELSE position::text END AS rank,
     (coalesce(useful, 0) / nullif(sum(useful) OVER (), 0))::float8 AS "of all useful"
 FROM shown
 LEFT JOIN votes USING (position)
+WHERE position >= 1
 ORDER BY shown.position
 
 -- name: funnel
@@ -108,38 +110,47 @@ CROSS JOIN LATERAL precision_interval(searches, useful, judged, useful_sq, judge
 ORDER BY judged DESC, voter
 
 -- name: epochs
-WITH judged AS (
-    SELECT r.series_id, sum(r.searches) AS searches, sum(r.useful) AS useful, sum(r.judged) AS judged,
-        sum(r.useful_sq) AS useful_sq, sum(r.judged_sq) AS judged_sq, sum(r.useful_judged) AS useful_judged
-    FROM rollup_judged r
-    WHERE r.k = (${k:sqlstring})::int4 AND r.voter = ${voter:sqlstring} AND {scope}
-    GROUP BY r.series_id
-), shown AS (
-    SELECT r.series_id, sum(r.shown) AS shown
-    FROM rollup_shown r
-    WHERE r.position BETWEEN 1 AND (${k:sqlstring})::int4 AND {scope}
-    GROUP BY r.series_id
-), ran AS (
+-- The latest hundred first, and of their votes only those since the first of them was seen.
+WITH ran AS (
     SELECT r.series_id, sum(r.searches - r.skipped) AS ran, sum(r.found) AS found, sum(r.ok - r.untold) AS told
     FROM rollup_searches r
     WHERE {scope}
     GROUP BY r.series_id
-), counted AS (
-    SELECT s.project, s.epoch, sum(ran) AS ran, sum(found) AS found, sum(told) AS told, sum(shown) AS shown,
-        sum(searches) AS searches, sum(useful) AS useful, sum(judged) AS judged, sum(useful_sq) AS useful_sq,
-        sum(judged_sq) AS judged_sq, sum(useful_judged) AS useful_judged
+), latest AS MATERIALIZED (
+    SELECT s.project, s.epoch, e.first_seen_at, e.last_seen_at, array_agg(s.series_id) AS series, sum(ran) AS ran,
+        sum(found) AS found, sum(told) AS told
     FROM ran
     JOIN rollup_series s USING (series_id)
+    LEFT JOIN epochs e USING (project, epoch)
+    GROUP BY s.project, s.epoch, e.first_seen_at, e.last_seen_at
+    ORDER BY e.last_seen_at DESC, s.project, s.epoch
+    LIMIT 100
+), judged AS (
+    SELECT r.series_id, sum(r.searches) AS searches, sum(r.useful) AS useful, sum(r.judged) AS judged,
+        sum(r.useful_sq) AS useful_sq, sum(r.judged_sq) AS judged_sq, sum(r.useful_judged) AS useful_judged
+    FROM rollup_judged r
+    WHERE r.k = (${k:sqlstring})::int4 AND r.voter = ${voter:sqlstring} AND {scope} AND r.bucket >= (SELECT date_trunc({grain}, min(first_seen_at), 'UTC') FROM latest)
+    GROUP BY r.series_id
+), shown AS (
+    SELECT r.series_id, sum(r.shown) AS shown
+    FROM rollup_shown r
+    WHERE r.position BETWEEN 1 AND (${k:sqlstring})::int4 AND {scope} AND r.bucket >= (SELECT date_trunc({grain}, min(first_seen_at), 'UTC') FROM latest)
+    GROUP BY r.series_id
+), counted AS (
+    SELECT l.project, l.epoch, l.first_seen_at, l.last_seen_at, l.ran, l.found, l.told, sum(shown) AS shown,
+        sum(searches) AS searches, sum(useful) AS useful, sum(judged) AS judged, sum(useful_sq) AS useful_sq,
+        sum(judged_sq) AS judged_sq, sum(useful_judged) AS useful_judged
+    FROM latest l
+    CROSS JOIN LATERAL unnest(l.series) AS of(series_id)
     LEFT JOIN shown USING (series_id)
     LEFT JOIN judged USING (series_id)
-    GROUP BY s.project, s.epoch
+    GROUP BY l.project, l.epoch, l.first_seen_at, l.last_seen_at, l.ran, l.found, l.told
 )
-SELECT c.project, c.epoch, e.first_seen_at AS "first seen", e.last_seen_at AS "last seen", c.ran::float8 AS searches,
+SELECT project, epoch, c.first_seen_at AS "first seen", c.last_seen_at AS "last seen", c.ran::float8 AS searches,
     (c.useful / nullif(c.judged, 0))::float8 AS precision, i.low, i.high, c.judged::float8 AS "judged hits",
     (c.judged / nullif(c.shown, 0))::float8 AS "judged share", c.found::float8 / nullif(c.told, 0)::float8 AS "hit rate",
     (e.weights -> 'effective')::text AS "effective weights", e.index_version AS index, e.embedding_model AS "embedding model"
 FROM counted c
-LEFT JOIN epochs e ON e.project = c.project AND e.epoch = c.epoch
+LEFT JOIN epochs e USING (project, epoch)
 CROSS JOIN LATERAL precision_interval(c.searches, c.useful, c.judged, c.useful_sq, c.judged_sq, c.useful_judged) AS i
-ORDER BY e.last_seen_at DESC, c.project, c.epoch
-LIMIT 100
+ORDER BY c.last_seen_at DESC, project, epoch
