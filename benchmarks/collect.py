@@ -4,7 +4,7 @@
 
 History is loaded in parts, each is collected (that is the first figure), and then a pass over `--new` searches of the last
 minutes is timed (that is the second). CPU is that of the server's process for the session, so that other work on the machine
-hardly counts. Five projects with four surfaces, 10 hits, a vote on every tenth search, `--per-day` searches a day.
+hardly counts; of several sessions side by side the one that worked longest counts, as if each had a core of its own. Five projects with four surfaces, 10 hits, a vote on every tenth search, `--per-day` searches a day.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,11 +68,12 @@ class Cost:
 class Bench:
     """A table that grows, and a collector."""
 
-    def __init__(self, dsn: str, per_day: int) -> None:
+    def __init__(self, dsn: str, per_day: int, sessions: int = 1) -> None:
         self._table = connect(dsn, "ragledger", statement_timeout_s=3600)
         schema.apply(self._table, "ragledger")
         self._session = connect(dsn, "ragledger", statement_timeout_s=3600)
-        self._collector = Collector(self._session)
+        self._others: list[float] = []
+        self._collector = Collector(self._session, connect=lambda: self._another(dsn), sessions=sessions)
         self._collector.lock()
         self._per_day = per_day
         self._last = 0
@@ -86,11 +88,28 @@ class Bench:
 
     def collect(self) -> tuple[float, float]:
         """The seconds of CPU that a pass took in the server: for minutes, and for the documents of the days concerned."""
+        return self._longest(lambda: self._collector.run(documents=False)), self._longest(
+            self._collector.count_documents
+        )
+
+    def _longest(self, work: Callable[[], object]) -> float:
+        self._others.clear()
         before = _cpu(self._session)
-        self._collector.run(documents=False)
-        between = _cpu(self._session)
-        self._collector.count_documents()
-        return between - before, _cpu(self._session) - between
+        work()
+        return max(_cpu(self._session) - before, *self._others, 0.0)
+
+    def _another(self, dsn: str) -> Connection:
+        """A session of which it is known at its end how long it worked."""
+        session = connect(dsn, "ragledger", statement_timeout_s=3600)
+        close = session.close
+
+        def noted() -> None:
+            if not session.closed:
+                self._others.append(_cpu(session))
+            close()
+
+        session.close = noted  # type: ignore[method-assign]
+        return session
 
     def settle(self) -> None:
         """What autovacuum does in time."""
@@ -175,6 +194,7 @@ def main() -> int:
     parser.add_argument("--new", type=int, default=500, help="searches of a later pass")
     parser.add_argument("--rounds", type=int, default=5, help="later passes per part")
     parser.add_argument("--per-day", type=int, default=30_000)
+    parser.add_argument("--sessions", type=int, default=1, help="side by side in a first pass, at most")
     parser.add_argument("--plot", type=Path, help="an .svg of cost against history")
     options = parser.parse_args()
     with (
@@ -183,7 +203,9 @@ def main() -> int:
     ):
         with psycopg.connect(server.dsn, autocommit=True) as admin:
             admin.execute("CREATE DATABASE collect")
-        costs = measure(Bench(make_conninfo(server.dsn, dbname="collect"), options.per_day), options)
+        costs = measure(
+            Bench(make_conninfo(server.dsn, dbname="collect"), options.per_day, options.sessions), options
+        )
     show(costs, options)
     if options.plot:
         plot(costs, options)

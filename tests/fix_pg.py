@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from ragledger import schema
-from ragledger.embedded import EmbeddedServer
+from ragledger.embedded import EmbeddedServer, status
 from ragledger.postgres.connection import connect
 
 _numbers = itertools.count(1)
@@ -132,3 +133,22 @@ def a_database(admin: Admin, template: str | None) -> Iterator[Database]:
     name = f"rl_test_{os.getpid()}_{next(_numbers)}"
     yield admin.make(name, template)
     admin.leave(name)
+
+
+@pytest.fixture
+def own_server() -> Iterator[EmbeddedServer]:
+    """A server that keeps its promises about crashes, of this test alone."""
+    with tempfile.TemporaryDirectory(prefix="ragledger-outage-", ignore_cleanup_errors=True) as base:
+        with EmbeddedServer.acquire(Path(base), timeout_s=60) as server:
+            yield _with_schema(server)
+        deadline = time.monotonic() + 60
+        while status(Path(base))["running"] and time.monotonic() < deadline:
+            time.sleep(0.02)  # what still stops would write into a directory that goes
+
+
+def _with_schema(server: EmbeddedServer) -> EmbeddedServer:
+    with psycopg.connect(server.dsn, autocommit=True) as admin:
+        admin.execute("CREATE DATABASE app")
+    with connect(make_conninfo(server.dsn, dbname="app"), "ragledger") as connection:
+        schema.apply(connection, "ragledger")
+    return server

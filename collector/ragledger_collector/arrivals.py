@@ -12,7 +12,7 @@ from psycopg.types.range import Range
 from ragledger.postgres.connection import Connection
 from ragledger.sql import named_queries
 
-__all__ = ["behind", "given", "parts", "query", "size"]
+__all__ = ["Numbers", "behind", "given", "joined", "led", "parts", "query", "size"]
 
 Numbers = Sequence[Range[int]]
 
@@ -20,6 +20,26 @@ Numbers = Sequence[Range[int]]
 def query(name: str) -> Any:
     """A statement of `sql/arrivals.sql`."""
     return named_queries("arrivals", "ragledger_collector.sql")[name]
+
+
+def led(connection: Connection) -> bool:
+    """Whether the session is the runner now: nobody else is, and nobody works for one that is gone."""
+    if not _told(connection, "lock", {}):
+        return False
+    if _told(connection, "alone", {}):
+        return True
+    connection.execute(query("unlock"))
+    return False
+
+
+def joined(connection: Connection, runner: int) -> bool:
+    """Whether the session may work for the runner, which is the session of that backend."""
+    return _told(connection, "join", {}) and _told(connection, "leads", {"runner": runner})
+
+
+def _told(connection: Connection, name: str, given: dict[str, Any]) -> bool:
+    row = connection.execute(query(name), given).fetchone()
+    return row is not None and bool(row[0])
 
 
 def behind(connection: Connection) -> list[tuple[UUID, Multirange[int]]]:

@@ -76,11 +76,15 @@ class Board:
 
     def show(self, points: Iterable[Point]) -> None:
         """These are the points now, and no others."""
-        by_name = defaultdict(list)
-        for point in points:
-            by_name[point.name].append(point)
+        by_name = _by_name(points)
         with self._lock:
-            self._points = dict(by_name)
+            self._points = by_name
+
+    def renew(self, points: Iterable[Point]) -> None:
+        """These are the points of their instruments now; the other instruments keep theirs."""
+        by_name = _by_name(points)
+        with self._lock:
+            self._points = self._points | by_name
 
     def rest(self) -> None:
         """Another process is the collector: this one says nothing more."""
@@ -96,6 +100,13 @@ class Board:
         """How long ago the last pass that ended began; None when nobody is at work here."""
         with self._lock:
             return None if self._up_to is None else max(0.0, self._clock() - self._up_to)
+
+
+def _by_name(points: Iterable[Point]) -> dict[str, list[Point]]:
+    by_name = defaultdict(list)
+    for point in points:
+        by_name[point.name].append(point)
+    return dict(by_name)
 
 
 def instrument(provider: MeterProvider, board: Board, failures: Callable[[], int]) -> None:

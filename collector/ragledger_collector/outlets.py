@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,8 @@ from ragledger.errors import RagledgerError
 from ragledger.postgres.connection import Connection, translated
 
 from .meters import Board, instrument
-from .points import points_of
-from .readings import read
+from .points import Point, points_of
+from .readings import Readings, read, read_waiting
 
 if TYPE_CHECKING:
     from .otlp import Push
@@ -70,9 +70,16 @@ class Outlets:
     def passed(self, connection: Connection, began: float) -> None:
         """A pass has ended. Readings that cannot be read cost nothing but themselves: they are absent, not old."""
         self.board.passed(began)
+        self._tell_of(lambda: read(connection, datetime.now(timezone.utc)), self.board.show)
+
+    def going_on(self, connection: Connection) -> None:
+        """A pass goes on: what it has still to do is read. What searches came to is told when it has ended."""
+        self._tell_of(lambda: read_waiting(connection), self.board.renew)
+
+    def _tell_of(self, readings: Callable[[], Readings], show: Callable[[Iterable[Point]], None]) -> None:
         try:
             with translated():
-                self.board.show(points_of(read(connection, datetime.now(timezone.utc))))
+                show(points_of(readings()))
             self._unread = False
         except Exception as exc:  # noqa: BLE001  a fault of readings must not stop the collector
             self.board.show(())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -15,10 +16,12 @@ from ragledger.sql import named_queries
 
 from . import arrivals
 
-__all__ = ["HOUR", "RECENT", "WEEK", "Readings", "Searched", "Voted", "Written", "read"]
+__all__ = ["HOUR", "RECENT", "WEEK", "Readings", "Searched", "Voted", "Written", "read", "read_waiting"]
 
 RECENT, HOUR, WEEK = "10m", "1h", "7d"
 """The windows, as they are called in `sql/readings.sql` and on every metric."""
+
+Rows = Callable[[str], "list[dict[str, Any]]"]
 
 
 class Searched(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +83,6 @@ class Readings(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(connection: Connection, now: datetime) -> Readings:
     """The windows begin ten minutes and an hour before the minute of `now`, and a week before its day: that one reads days."""
-    queries = named_queries("readings", "ragledger_collector.sql")
     now = now.astimezone(timezone.utc)
     minute = now.replace(second=0, microsecond=0)
     given = {
@@ -88,27 +90,42 @@ def read(connection: Connection, now: datetime) -> Readings:
         "hour": minute - timedelta(hours=1),
         "week": now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=7),
     }
-    with connection.transaction(), connection.cursor(row_factory=dict_row) as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-
-        def rows(name: str) -> list[dict[str, Any]]:
-            return cursor.execute(queries[name], given).fetchall()
-
+    with _snapshot(connection, given) as rows:
         shown: dict[tuple[str, str | None], dict[int, int]] = defaultdict(dict)
         for row in rows("shown"):
             shown[row["project"], row["surface"]][row["position"]] = row["shown"]
-        waiting = rows("waiting")[0]
-        return Readings(
+        return msgspec.structs.replace(
+            _waiting(connection, rows),
             searched=[Searched(**row) for row in rows("searches")],
             voted=[
                 Voted(**row, shown=_up_to(row["k"], shown[row["project"], row["surface"]]))
                 for row in rows("judged")
             ],
-            written=[Written(**row) for row in rows("records")],
-            backlog=sum(arrivals.size(ranges) for _, ranges in arrivals.behind(connection)),
-            minutes=waiting["minutes"],
-            days=waiting["days"],
         )
+
+
+def read_waiting(connection: Connection) -> Readings:
+    """What is there and what waits for the collector; nothing of what searches and votes came to."""
+    with _snapshot(connection, {}) as rows:
+        return _waiting(connection, rows)
+
+
+@contextmanager
+def _snapshot(connection: Connection, given: Mapping[str, datetime]) -> Iterator[Rows]:
+    queries = named_queries("readings", "ragledger_collector.sql")
+    with connection.transaction(), connection.cursor(row_factory=dict_row) as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield lambda name: cursor.execute(queries[name], given).fetchall()
+
+
+def _waiting(connection: Connection, rows: Rows) -> Readings:
+    waiting = rows("waiting")[0]
+    return Readings(
+        written=[Written(**row) for row in rows("records")],
+        backlog=sum(arrivals.size(ranges) for _, ranges in arrivals.behind(connection)),
+        minutes=waiting["minutes"],
+        days=waiting["days"],
+    )
 
 
 def _up_to(k: int, shown: dict[int, int]) -> int:

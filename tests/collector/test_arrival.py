@@ -69,18 +69,19 @@ def test_what_one_snapshot_does_not_see_the_next_does(database: Database) -> Non
         list(remove_searches(connection, []))
         collector = Collector(collecting)
         list(collector._look_at_arrivals())
-        recompute = collector._recompute
+        steps = collector._steps
+        recompute = steps._recompute
 
         def meanwhile(project: str, minutes: Any) -> None:
             list(remove_searches(connection, ids[:1]))
             recompute(project, minutes)
 
-        collector._recompute = meanwhile  # type: ignore[method-assign]
-        steps = collector._compute_minutes()
-        assert next(steps) == Passed(minutes=1)
+        steps._recompute = meanwhile  # type: ignore[method-assign]
+        computed = collector._compute_minutes(lambda: False)
+        assert next(computed) == Passed(minutes=1)
         assert counts(database)["minute"] == 2
-        collector._recompute = recompute  # type: ignore[method-assign]
-        assert next(steps) == Passed(minutes=1)
+        steps._recompute = recompute  # type: ignore[method-assign]
+        assert next(computed) == Passed(minutes=1)
     assert counts(database)["minute"] == 1
     collect(database)
     in_order(database)

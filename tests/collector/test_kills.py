@@ -50,7 +50,8 @@ def life(doom):
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     connection = connect(dsn, "ragledger", role="ragledger_collector")
-    collector = Collector(connection, numbers=15, minutes=2)
+    another = lambda: connect(dsn, "ragledger", role="ragledger_collector")
+    collector = Collector(connection, numbers=15, minutes=2, connect=another, sessions=2)
     while True:
         try:
             collector.lock()
@@ -83,11 +84,19 @@ def test_p11_a_backfill_that_is_killed_again_and_again_ends_as_one_that_is_not(
     rows = TableRows()
     for number in range(240):
         first = rows.search(
-            hit(document_id=f"d{number % 7}"), hit("b"), started_at=START + timedelta(minutes=number * 11)
+            hit(document_id=f"d{number % 7}"),
+            hit("b"),
+            project="pq"[number % 2],  # so that two sessions share the work
+            started_at=START + timedelta(minutes=number * 11),
         )
         rows.vote(first, 1 + number % 2, "relevant")
         if number % 5 == 0:
-            rows.search(hit(), started_at=START + timedelta(minutes=number * 17), attempt_of=first)
+            rows.search(
+                hit(),
+                project="pq"[number % 2],
+                started_at=START + timedelta(minutes=number * 17),
+                attempt_of=first,
+            )
     with database.connect() as connection:
         arrive(connection, rows)
     program = tmp_path / "victims.py"

@@ -8,8 +8,9 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from collector_world import arrive, verified
 from fix_pg import Database
 from integration.shipping import RAGLEDGER, wait_until
 from measures.table_rows import START, TableRows, hit
+from prometheus_client.parser import text_string_to_metric_families
 from psycopg.conninfo import make_conninfo
 
 from ragledger_collector import arrivals
@@ -178,6 +180,56 @@ def test_a_signal_ends_it_after_the_step_at_hand(database: Database) -> None:
         process.communicate()
     assert searches(database) == 1
     assert database.rows("SELECT DISTINCT project FROM rollup_dirty") == [("b",)]
+
+
+def test_a_long_pass_says_how_much_is_left_and_is_ready(database: Database, tmp_path: Path) -> None:
+    """It hangs in its last minute, and has told before that."""
+    file, page = tmp_path / "ready", f"127.0.0.1:{free_port()}"
+    rows = TableRows()
+    for number in range(300):
+        rows.search(hit(), project=f"p{number:03}", started_at=datetime.now(timezone.utc))
+    with database.connect() as connection:
+        arrive(connection, rows)
+        connection.execute("BEGIN")
+        connection.execute(
+            "INSERT INTO rollup_series (series_id, project, corpus, surface, has_session, actor_kind, epoch)"
+            " SELECT md5(jsonb_build_array(project, corpus, surface, session_id IS NOT NULL, actor_kind, epoch)::text)::uuid,"
+            " project, corpus, surface, session_id IS NOT NULL, actor_kind, epoch FROM searches WHERE project = 'p299'"
+        )
+        process = start(database, "--ready-file", str(file), "--prometheus", page)
+        try:
+            wait_until(lambda: database.value(_WAITING) > 0)
+            told = scraped(page)
+            assert told["ragledger_collector_waiting_minutes"] > 0
+            assert told["ragledger_collector_backlog"] == 0
+            assert told["ragledger_collector_lag_seconds"] > 0
+            assert told["ragledger_table_records_total"] == 300
+            assert "ragledger_searches" not in told, "what searches came to is not known yet"
+            assert file.exists()
+            connection.execute("ROLLBACK")
+            wait_until(lambda: "ragledger_searches" in scraped(page))
+            assert scraped(page)["ragledger_collector_waiting_minutes"] == 0
+        finally:
+            process.kill()
+            process.communicate()
+
+
+_WAITING = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def scraped(page: str) -> dict[str, float]:
+    """The largest sample of each name."""
+    with urllib.request.urlopen(f"http://{page}/metrics", timeout=10) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+        samples = [(one.name, one.value) for family in families for one in family.samples]
+        return dict(sorted(samples, key=lambda one: one[1]))
 
 
 def test_documents_that_fail_do_not_keep_minutes_waiting(database: Database) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,9 +14,7 @@ from faults.truth import Outcome, Truth
 from fix_pg import Database
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ragledger import Ledger, schema
-from ragledger.embedded import EmbeddedServer, status
-from ragledger.postgres.connection import connect
+from ragledger import Ledger
 
 _KEY = "fault"
 _found: list[Fact] = []
@@ -108,22 +104,3 @@ def stage(database: Database, server_dsn: str, make_ledger: Callable[..., Ledger
         yield Stage(world, ledger, admin, name, role, proxy, Application(ledger))
         ledger.close()
         admin.execute(f"DROP ROLE {role}")
-
-
-@pytest.fixture
-def own_server() -> Iterator[EmbeddedServer]:
-    """A server that keeps its promises about crashes, of this test alone."""
-    with tempfile.TemporaryDirectory(prefix="ragledger-outage-", ignore_cleanup_errors=True) as base:
-        with EmbeddedServer.acquire(Path(base), timeout_s=60) as server:
-            yield _with_schema(server)
-        deadline = time.monotonic() + 60
-        while status(Path(base))["running"] and time.monotonic() < deadline:
-            time.sleep(0.02)  # what still stops would write into a directory that goes
-
-
-def _with_schema(server: EmbeddedServer) -> EmbeddedServer:
-    with psycopg.connect(server.dsn, autocommit=True) as admin:
-        admin.execute("CREATE DATABASE app")
-    with connect(make_conninfo(server.dsn, dbname="app"), "ragledger") as connection:
-        schema.apply(connection, "ragledger")
-    return server

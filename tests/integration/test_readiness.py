@@ -11,8 +11,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from faults.stage import shut_down
 from fix_pg import Database
 from integration.shipping import RAGLEDGER, wait_until
+from psycopg.conninfo import make_conninfo
+
+from ragledger.embedded import EmbeddedServer
 
 pytestmark = pytest.mark.pg
 
@@ -78,5 +82,24 @@ def test_it_is_not_ready_before_the_database_and_a_file_of_an_earlier_life_does_
             sidecar.send_signal(signal.SIGTERM)
             assert sidecar.stderr.readline().startswith("ragledger ship: systemd cannot be told")
             assert sidecar.wait(60) == 0
+        finally:
+            sidecar.kill()
+
+
+def test_it_is_not_ready_while_the_database_is_away_and_is_again_when_it_is_back(
+    own_server: EmbeddedServer, tmp_path: Path
+) -> None:
+    file, dsn = tmp_path / "ready", make_conninfo(own_server.dsn, dbname="app")
+    with _follow(dsn, "--ready-file", str(file)) as sidecar:
+        try:
+            for _ in range(2):
+                wait_until(file.exists)
+                shut_down(own_server, dsn)
+                wait_until(lambda: not file.exists())
+                own_server.ensure(timeout_s=60)
+            wait_until(file.exists)
+            sidecar.send_signal(signal.SIGTERM)
+            assert sidecar.wait(60) == 0
+            assert not file.exists()
         finally:
             sidecar.kill()

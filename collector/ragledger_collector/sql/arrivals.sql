@@ -4,6 +4,24 @@
 -- name: lock
 SELECT pg_try_advisory_lock(1919903853, hashtext(current_schema()))
 
+-- name: unlock
+SELECT pg_advisory_unlock(1919903853, hashtext(current_schema()))
+
+-- name: alone
+SELECT CASE WHEN pg_try_advisory_lock(1919903854, hashtext(current_schema()))
+    THEN pg_advisory_unlock(1919903854, hashtext(current_schema())) ELSE false END
+
+-- name: join
+SELECT pg_try_advisory_lock_shared(1919903854, hashtext(current_schema()))
+
+-- name: leads
+SELECT EXISTS (
+    SELECT FROM pg_locks
+    WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND classid = 1919903853::oid AND objid = (hashtext(current_schema())::int8 & 4294967295)::oid AND objsubid = 2
+      AND granted AND pid = %(runner)s
+)
+
 -- name: behind
 SELECT w.writer_id, w.landed - coalesce(a.landed, '{}')
 FROM writers w
@@ -37,14 +55,14 @@ WITH fresh AS (
     ) AS n
 ), counted AS (
     SELECT s.* FROM about CROSS JOIN LATERAL (
-        SELECT project, started_at, coalesce(attempt_of, search_id) AS first_attempt
+        SELECT project, started_at, coalesce(attempt_of, search_id) AS first_attempt, attempt_of IS NOT NULL AS is_later
         FROM searches WHERE search_id = about.search_id AND depth = 0 OFFSET 0
     ) AS s
 ), touched AS (
     SELECT project, started_at FROM counted
     UNION ALL
     SELECT o.* FROM counted c CROSS JOIN LATERAL (
-        SELECT project, started_at FROM searches WHERE search_id = c.first_attempt OFFSET 0
+        SELECT project, started_at FROM searches WHERE c.is_later AND search_id = c.first_attempt OFFSET 0
     ) AS o
     UNION ALL
     SELECT o.* FROM counted c CROSS JOIN LATERAL (
@@ -59,13 +77,19 @@ SELECT writer_id, numbers::int8multirange
 FROM unnest(%(writers)s::uuid[], %(numbers)s::text[]) AS of(writer_id, numbers)
 ON CONFLICT (writer_id) DO UPDATE SET landed = a.landed + excluded.landed
 
+-- name: waiting_minutes
+SELECT project, count(*) FROM rollup_dirty GROUP BY project ORDER BY count(*) DESC, project
+
+-- name: waiting_days
+SELECT project, count(*) FROM rollup_dirty_days GROUP BY project ORDER BY count(*) DESC, project
+
 -- name: batch
 -- Of one project, so that every read and every deletion is a range of an index.
-SELECT d.project, d.bucket, EXISTS (
+SELECT d.bucket, EXISTS (
     SELECT FROM rollup_sealed s WHERE s.project = d.project AND s.bucket = d.bucket
 )
 FROM rollup_dirty d
-WHERE d.project = (SELECT min(project) FROM rollup_dirty)
+WHERE d.project = %(project)s
 GROUP BY d.project, d.bucket
 ORDER BY d.bucket
 LIMIT %(limit)s

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from pathlib import Path
 
 import typer
@@ -11,30 +9,29 @@ import typer
 from ragledger.errors import RagledgerError
 from ragledger.shipper import Shipper
 
+from .ending import Ending
 from .readiness import Readiness
 
 __all__ = ["follow"]
 
 
 def follow(shipper: Shipper, every_s: float, ready_file: Path | None) -> None:
-    """Ships until SIGTERM or SIGINT; says that it is ready after the first pass that the table took."""
-    done = threading.Event()
+    """Ships until SIGTERM or SIGINT; ready after a pass that the table took, and not while it takes none."""
 
-    def leave(*_: object) -> None:
+    def leave() -> None:
         shipper.stopping = True
-        done.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)
+    ending = Ending(leave)
     typer.echo("ragledger ship: following", err=True)
     failures = 0
     with Readiness("ragledger ship", ready_file) as readiness:
-        while not done.wait(every_s if not failures else min(30.0, 0.5 * 2 ** min(failures, 6))):
+        while not ending.wait(every_s if not failures else min(30.0, 0.5 * 2 ** min(failures, 6))):
             try:
                 shipper.rush()
                 shipper.ship()
             except RagledgerError as exc:
                 shipper.close()
+                readiness.lose()
                 failures += 1
                 if failures == 1:
                     typer.echo(f"ragledger ship: waiting for the database ({exc})", err=True)

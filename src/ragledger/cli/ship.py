@@ -31,7 +31,7 @@ def ship_command(
     ready_file: Annotated[
         Path | None,
         typer.Option(
-            help="With --follow: made once the table takes records, removed at the end. For probes."
+            help="With --follow: there while the table takes records, gone while it takes none and at the end. For probes."
         ),
     ] = None,
     as_json: JsonOption = False,  # noqa: FBT002

@@ -9,7 +9,7 @@ import typer
 
 from ragledger.balance import WriterBalance, balances
 
-from .collect import permitted
+from .passes import permitted
 from .progress import progress
 from .session import DsnOption, JsonOption, SchemaOption, open_target
 
