@@ -40,9 +40,11 @@ def read(result: Any, observation: Observation) -> list[Candidate] | Returned | 
     # Where the retriever's own code has handed scores over, "unavailable" would be false.
     no_score = None if observation.scored else "unavailable"
     ledger = observation.ledger
-    plain = ledger.chunk_id_key is None and not ledger.content_keys
-    usual = _usual(result, ledger, no_score) if plain else None
-    return usual if usual is not None else Translator(observation, no_score).read(result)
+    if ledger.chunk_id_key is None and not ledger.content_keys:
+        usual = _usual(result, ledger, no_score)
+        if usual is not None:
+            return usual
+    return Translator(observation, no_score).read(result)
 
 
 def _usual(result: Any, ledger: Ledger, no_score: str | None) -> Returned | None:
@@ -52,7 +54,7 @@ def _usual(result: Any, ledger: Ledger, no_score: str | None) -> Returned | None
         ids = [item.id for item in result]
         metadata = [item.metadata for item in result]
         "".join(ids)  # raises where one is no text
-        if not all(ids) or not all(map(_without_score, metadata)):
+        if not all(ids) or not _without_score(set().union(*metadata)):  # of all together: one look in C
             return None
         return Returned(
             chunk_ids=ids,
@@ -69,18 +71,14 @@ def _document_ids(metadata: list[Any], keys: tuple[str, ...]) -> list[str | None
     if keys:
         first = keys[0]
         found = [each.get(first) for each in metadata]
-        if all(found) and _are_texts(found):
-            return found
+        if all(found):
+            try:
+                "".join(found)
+            except TypeError:  # not all of them are text
+                pass
+            else:
+                return found
     return [_document_id(each, keys) for each in metadata]
-
-
-def _are_texts(values: list[Any]) -> bool:
-    """Of `str` or a class of it: a join looks at each in C."""
-    try:
-        "".join(values)
-    except TypeError:
-        return False
-    return True
 
 
 def _document_id(metadata: Any, keys: tuple[str, ...]) -> str | None:

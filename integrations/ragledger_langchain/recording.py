@@ -61,25 +61,27 @@ class _Opening(Opening, frozen=True, kw_only=True):
         return Asked(self.instance, self.input, places(self.config), asked_again(self.config))
 
 
-class Search:
+class Search(msgspec.Struct, eq=False):
     """The open searches of one call, one per ledger: nearly always one."""
 
-    __slots__ = ("_scope", "ended", "heard", "member", "observations", "reading", "retriever")
+    retriever: Any
+    reading: Reading
+    _scope: AbstractContextManager[None] | None
+    ended: bool = False
+    member: int | None = None
+    """Of a search that fuses: which of its members this is."""
+    heard: Heard | None = None
+    observations: list[Observation] = []
 
-    def __init__(self, retriever: Any, reading: Reading, within: AbstractContextManager[None] | None) -> None:
-        self.retriever = retriever
-        self.reading = reading
-        self.ended = False
-        self.member: int | None = None  # of a search that fuses: which of its members this is
-        self.heard: Heard | None = None
-        self.observations: list[Observation] = []
-        self._scope = within
+    __repr__ = object.__repr__  # a struct would show what was asked
 
-    def open(self, ledger: Ledger, opening: Opening) -> None:
+    def open(self, ledger: Ledger, opening: _Opening) -> None:
         """Starts the search in one more ledger."""
         observation = ledger.recorder.open(opening)
         if isinstance(observation, Observation):
             self.observations.append(observation)
+            if observation.parent is not None:
+                self.member = tag_of(opening.config)
             if self.reading.members:
                 with ledger.guard("langchain.nesting"):
                     observation.fusion = fusion_for(self.retriever, self.reading)
@@ -110,7 +112,8 @@ class Search:
                 self._finish(observation, result)
             self.ended = True
         finally:
-            self._leave_scope()
+            if self._scope is not None:
+                self._leave_scope()
         if self.heard is not None or self.reading.members:
             self._let_go()
         self.observations.clear()  # its opening leads back here
@@ -214,27 +217,25 @@ def begin(
     other passes through. Where the class resolves to a function that we never saw, the one that is reached does.
     """
     asked = args[0] if args else kwargs.get("input", kwargs)
+    guard = state.guard
     try:
-        marks = _marks(retriever)
+        marks = getattr(retriever, "metadata", None)
+        if not isinstance(marks, dict):
+            marks = _NOTHING
         ledgers = _observers(state, me, name, retriever, asked, marks)
         if not ledgers:
             return None
-    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
-        state.guard.take("langchain.begin", fault)
-        return None
-    try:
+        guard = ledgers[0].guard
         config = args[1] if len(args) > 1 else kwargs.get("config")
-        call = Call(_own_arguments(kwargs), name == "ainvoke") if kwargs else _PLAIN_CALLS[name]
+        call, run_id = _PLAIN_CALLS[name], None
+        if kwargs:
+            call = Call(_own_arguments(kwargs), name == "ainvoke")
+            run_id = _run_id(kwargs["run_id"]) if "run_id" in kwargs else None
         reading = _read(ledgers[0], retriever, call, marks)
-        run_id = _run_id(kwargs["run_id"]) if "run_id" in kwargs else None
-        search = open_search(ledgers, retriever, asked, reading, marks, said_for_call(config), run_id, config)
-        for observation in search.observations:
-            if observation.parent is not None:
-                search.member = tag_of(config)
-    except Exception as fault:  # noqa: BLE001  the same
-        ledgers[0].guard.take("langchain.begin", fault)
+        return open_search(ledgers, retriever, asked, reading, marks, said_for_call(config), run_id, config)
+    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+        guard.take("langchain.begin", fault)
         return None
-    return search
 
 
 def _observers(
@@ -260,11 +261,6 @@ def search_around() -> Search | None:
     enclosing = open_observation()
     opening = enclosing.opening if enclosing is not None else None
     return opening.search if type(opening) is _Opening else None
-
-
-def _marks(retriever: Any) -> Mapping[str, Any]:
-    metadata = getattr(retriever, "metadata", None)
-    return metadata if isinstance(metadata, dict) else _NOTHING
 
 
 def _own_arguments(kwargs: dict[str, Any]) -> Mapping[str, Any]:
@@ -342,10 +338,12 @@ def open_search(  # noqa: PLR0913  the parts of one call
 
 def _read(ledger: Ledger, retriever: Any, call: Call, marks: Mapping[str, Any]) -> Reading:
     """The weights in force, declared ones first. What cannot be read is said to be unreadable."""
-    reading = Reading(UNREADABLE)
-    with ledger.guard("langchain.weights"):
+    try:
         reading = read(retriever, call)
-    return with_stated(ledger, reading, marks)
+    except Exception as fault:  # noqa: BLE001  a foreign object may raise anything
+        ledger.guard.take("langchain.weights", fault)
+        reading = Reading(UNREADABLE)
+    return with_stated(ledger, reading, marks) if marks else reading
 
 
 def with_stated(ledger: Ledger, reading: Reading, marks: Mapping[str, Any]) -> Reading:

@@ -15,6 +15,8 @@ from llama_index.core.schema import NodeRelationship
 from ragledger.model import Candidate, IdSource, Returned
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ragledger import Ledger
     from ragledger.extraction import Reading
     from ragledger.observation import Observation
@@ -37,9 +39,12 @@ def read(
         return None, False
     ledger: Ledger = observation.ledger
     # Where the retriever's own code has handed scores over, "unavailable" would be false.
-    reader = _Reader(ledger, reading, None if observation.scored else "unavailable")
-    if (usual := reader.usual(result)) is not None:
-        return usual, True
+    no_score = None if observation.scored else "unavailable"
+    if not ledger.chunk_id_key and not ledger.content_keys:
+        usual = _usual(result, ledger, reading, no_score)
+        if usual is not None:
+            return usual, True
+    reader = _Reader(ledger, reading, no_score)
     complete = True
     items = iter(tuple(result))
     while True:
@@ -49,6 +54,36 @@ def read(
             return found, complete
         found.append(_UNREADABLE)
         complete = False
+
+
+def _usual(result: Any, ledger: Ledger, reading: Reading, no_score: str | None) -> Returned | None:
+    """Nodes with an id of their own, all of them scored or none; None when it is anything else."""
+    key = ledger.source_kind_key
+    try:
+        nodes = [item.node for item in result]
+        ids = [node.id_ for node in nodes]  # what `node_id` gives, which is a call for each
+        scores = [item.score for item in result]
+        scored = None not in scores
+        "".join(ids)  # raises where one is no text
+        if not all(ids) or (not scored and scores.count(None) < len(scores)):
+            return None
+        documents: list[str | None] = [None] * len(nodes)
+        if any([node.relationships or node.metadata for node in nodes]):
+            documents = [_document_id(node, ledger.document_id_keys) for node in nodes]
+        sources = [_as_id(node.metadata.get(key)) for node in nodes] if key else None
+    except Exception:  # noqa: BLE001  item by item it is met again, and costs that item
+        return None
+    if not scored:
+        return Returned(chunk_ids=ids, document_ids=documents, source_kinds=sources, score_source=no_score)
+    return Returned(
+        chunk_ids=ids,
+        document_ids=documents,
+        scores=scores,
+        source_kinds=sources,
+        score_kind=reading.score_kind,
+        score_source="node.score",
+        signal=reading.signal,
+    )
 
 
 class _Reader:
@@ -73,33 +108,6 @@ class _Reader:
         self._signal = reading.signal
         self._no_score = no_score
 
-    def usual(self, result: Any) -> Returned | None:
-        """Nodes with an id of their own, all of them scored or none; None when it is anything else."""
-        if self._chunk_id_key or self._ledger.content_keys:
-            return None
-        key = self._source_kind_key
-        try:
-            nodes = [item.node for item in result]
-            ids = [node.node_id for node in nodes]
-            scores = [item.score for item in result]
-            scored = None not in scores
-            "".join(ids)  # raises where one is no text
-            if not all(ids) or (not scored and scores.count(None) < len(scores)):
-                return None
-            documents = self._document_ids(nodes)
-            sources = [_as_id(node.metadata.get(key)) for node in nodes] if key else None
-        except Exception:  # noqa: BLE001  item by item it is met again, and costs that item
-            return None
-        return Returned(
-            chunk_ids=ids,
-            document_ids=documents,
-            scores=scores if scored else None,
-            source_kinds=sources,
-            score_kind=self._score_kind if scored else None,
-            score_source="node.score" if scored else self._no_score,
-            signal=self._signal if scored else None,
-        )
-
     def candidate(self, item: Any) -> Candidate:
         node = getattr(item, "node", item)
         score = getattr(item, "score", None)
@@ -109,7 +117,7 @@ class _Reader:
             chunk_id, id_source = self._chunk_id(node)
         return Candidate(
             chunk_id,
-            self._document_id(node),
+            _document_id(node, self._document_id_keys),
             score=score,
             vector=score if self._signal == "vector" else None,
             lexical=score if self._signal == "lexical" else None,
@@ -128,23 +136,19 @@ class _Reader:
             return own, "framework"
         return self._ledger.derive_id(node.get_content()), "derived"
 
-    def _document_ids(self, nodes: list[Any]) -> list[str | None]:
-        if not any([node.relationships or node.metadata for node in nodes]):
-            return [None] * len(nodes)
-        return [self._document_id(node) for node in nodes]
 
-    def _document_id(self, node: Any) -> str | None:
-        """The document that the node came from; without that relation, the first configured metadata key."""
-        relations = getattr(node, "relationships", None)
-        if relations:
-            found = getattr(relations.get(_SOURCE), "node_id", None)
-            if type(found) is str or (found := _as_id(found)):
+def _document_id(node: Any, keys: Sequence[str]) -> str | None:
+    """The document that the node came from; without that relation, the first configured metadata key."""
+    relations = getattr(node, "relationships", None)
+    if relations:
+        found = getattr(relations.get(_SOURCE), "node_id", None)
+        if type(found) is str or (found := _as_id(found)):
+            return found
+    if metadata := getattr(node, "metadata", None):
+        for key in keys:
+            if found := _as_id(metadata.get(key)):
                 return found
-        if metadata := getattr(node, "metadata", None):
-            for key in self._document_id_keys:
-                if found := _as_id(metadata.get(key)):
-                    return found
-        return None
+    return None
 
 
 def _as_id(value: Any) -> str | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ragledger.attempts import Asked
 from ragledger.extraction import UNREAD, Reading
 from ragledger.guard import Guard
@@ -46,29 +48,20 @@ class _Opening(Opening, frozen=True, kw_only=True):
         return Asked(instance, text, places(parent_span_id, tags)) if isinstance(text, str) else None
 
 
-class Search:
+class Search(msgspec.Struct, eq=False):
     """One call of a retriever, as it is being recorded."""
 
-    __slots__ = (
-        "dense_answered",
-        "embedding_failed",
-        "instance",
-        "observations",
-        "parent_span_id",
-        "query",
-        "reading",
-        "seats",
-    )
+    instance: Any
+    query: Any
+    parent_span_id: str | None = None
+    reading: Reading = UNREAD
+    observations: list[Observation] = []
+    embedding_failed: bool = False
+    dense_answered: bool = False
+    seats: list[Seat] = []
+    """Of a member of retrievers that fuse."""
 
-    def __init__(self, instance: Any, query: Any) -> None:
-        self.instance = instance
-        self.query = query
-        self.observations: list[Observation] = []
-        self.reading = UNREAD
-        self.embedding_failed = False
-        self.dense_answered = False
-        self.parent_span_id: str | None = None
-        self.seats: list[Seat] = []  # of a member of retrievers that fuse
+    __repr__ = object.__repr__  # a struct would show what was asked
 
 
 class Searches:
@@ -101,9 +94,8 @@ class Searches:
         marks = self._marks(instance)
         if not marks:
             return None
-        search = Search(instance, query)
-        search.parent_span_id = parent_span_id
-        search.reading = self._read(instance, parent_span_id, marks[0].ledger)
+        reading = self._read(instance, parent_span_id, marks[0].ledger)
+        search = Search(instance, query, parent_span_id, reading)
         self.open[span_id] = search
         for mark in marks:
             opening = _Opening(

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Hashable, Iterator
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from .bounded import forget_oldest
+from .digests import blake2b
 
 if TYPE_CHECKING:
     from .clock import Clock

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from . import sanitise
-from .model import Candidate, HitRecord, IdSource, Returned, ScoreKind, Signal, SignalRange, Votable
+from .model import Candidate, HitRecord, IdSource, Returned, ScoreKind, Signal, SignalRange
 
 __all__ = ["Caps", "Composed", "compose", "compose_readable"]
 
@@ -38,7 +38,6 @@ class Composed(Struct, frozen=True, gc=False):
     top_candidate_score: float | None
     top_admitted_score: float | None
     signals: dict[str, SignalRange] | None
-    votable: Votable = ()
 
 
 class Caps(NamedTuple):
@@ -105,7 +104,6 @@ def _composed(
         top_candidate_score=_best(everything) if following else top_admitted_score,
         top_admitted_score=top_admitted_score,
         signals=_signals(everything) if scored else None,
-        votable=tuple([(hit.rank, hit.chunk_id) for hit in kept]),
     )
 
 
@@ -114,27 +112,31 @@ def _as_it_is(returned: Returned, caps: Caps) -> Composed | None:
 
     A column is looked at as a whole: a call for each id would be most of the price of a row.
     """
-    ids, scores, documents = returned.chunk_ids, returned.scores, returned.document_ids
-    sources = returned.source_kinds
+    ids, documents, scores, kind = (
+        returned.chunk_ids,
+        returned.document_ids,
+        returned.scores,
+        returned.score_kind,
+    )
+    count, sources = len(ids), returned.source_kinds
     try:
-        count, distinct = len(ids), set(ids)
+        texts = [*ids, *documents] if sources is None else [*ids, *documents, *sources]
         if (
-            count > caps.admitted
-            or len(distinct) < count
-            or "" in distinct
-            or len(documents) != count
-            or not _are_known(returned.score_kind, returned.score_source, returned.chunk_id_source)
-            or not _are_plain([*ids, *documents])
-            or not (scores is None or (len(scores) == count and _are_finite(scores)))
-            or not (sources is None or (len(sources) == count and _are_plain(sources)))
-            or None in distinct
+            not len({*ids}) == count == len(documents) <= caps.admitted
+            or (sources is not None and len(sources) != count)
+            or (scores is not None and len(scores) != count)
+            or not all(ids)
+            or not _are_plain(texts)
+            or not _are_known(kind, returned.score_source, returned.chunk_id_source)
+            or (scores is not None and not _are_finite(scores))
         ):
             return None
     except Exception:  # noqa: BLE001  a foreign value may raise anything; the careful way meets it again
         return None
-    kind = returned.score_kind
-    top = (min(scores) if kind == "distance" else max(scores)) if scores and kind != "none" else None
-    return Composed(returned if count else (), count, count, top, top, None, tuple(enumerate(ids, 1)))
+    top = None
+    if scores and kind != "none":
+        top = min(scores) if kind == "distance" else max(scores)
+    return Composed(returned if count else (), count, count, top, top, None)
 
 
 def _are_plain(texts: list[str | None]) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
 from datetime import datetime, timezone
 from uuid import UUID, SafeUUID
 
 from uuid_utils import uuid7
+
+from .digests import blake2b
 
 __all__ = ["fingerprint", "new_id", "normalised", "time_of"]
 
@@ -29,7 +30,7 @@ def fingerprint(text: str, key: bytes) -> bytes:
 
     Unpaired surrogates are kept apart rather than refused, since frameworks let them through.
     """
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=16).digest()
+    return blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=16).digest()
 
 
 def normalised(query: str) -> str:

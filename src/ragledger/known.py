@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from .bounded import forget_oldest
+from .model import votable
 
 if TYPE_CHECKING:
-    from .model import Votable
+    from .model import Admitted, Votable
 
 __all__ = ["FoundSearches", "KnownSearches"]
 
@@ -23,17 +24,18 @@ class KnownSearches:
 
     def __init__(self, limit: int = 2048) -> None:
         self._limit = limit
-        self._hits: dict[int, Votable] = {}  # by number: a UUID's hash is computed in Python
+        self._hits: dict[int, Admitted] = {}  # by number: a UUID's hash is computed in Python
 
-    def remember(self, search_id: UUID, hits: Votable) -> None:
-        """Keeps the (rank, chunk id) pairs that may be voted on; forgets the oldest past the limit."""
+    def remember(self, search_id: UUID, hits: Admitted) -> None:
+        """Keeps what may be voted on; forgets the oldest past the limit."""
         self._hits[search_id.int] = hits
         if len(self._hits) > self._limit:
             forget_oldest(self._hits)
 
     def hits_of(self, search_id: UUID) -> Votable | None:
         """None when the search is not known, or forgotten."""
-        return self._hits.get(search_id.int)
+        hits = self._hits.get(search_id.int)
+        return None if hits is None else votable(hits)
 
 
 class FoundSearches:

@@ -11,6 +11,7 @@ through it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat, starmap
 from typing import Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from msgspec import Meta, Struct, msgpack
 
 __all__ = [
     "ActorKind",
+    "Admitted",
     "AssessmentRecord",
     "Candidate",
     "DeliveryRecord",
@@ -35,6 +37,7 @@ __all__ = [
     "decode_record",
     "encode_record",
     "holds_text",
+    "votable",
 ]
 
 Int4 = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -49,6 +52,17 @@ ErrorOrigin: TypeAlias = Literal["infra", "provider", "caller", "unknown"]
 IdSource: TypeAlias = Literal["framework", "metadata", "derived"]
 Votable: TypeAlias = tuple[tuple[int, "str | None"], ...]
 """Rank and chunk id of the hits that a search returned: what may be voted on."""
+Admitted: TypeAlias = "Votable | list[str]"
+"""The same as it is kept: of the usual result the ids alone, in order. Few votes are given, and most pairs never read."""
+
+
+def votable(admitted: Admitted) -> Votable:
+    """The pairs."""
+    return tuple(enumerate(admitted, 1)) if isinstance(admitted, list) else admitted
+
+
+_NONE, _ADMITTED = repeat(None), repeat(object=True)
+"""Columns that say the same of every hit. They have no end and no state."""
 
 
 class Signal(Struct, frozen=True, gc=False):
@@ -132,38 +146,47 @@ class Returned(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
                 chunk_id,
                 document_id,
                 score=score,
-                vector=score if self.signal == "vector" else None,
-                lexical=score if self.signal == "lexical" else None,
+                vector=vector,
+                lexical=lexical,
                 source_kind=source_kind,
                 score_kind=self.score_kind,
                 score_source=self.score_source,
                 chunk_id_source=self.chunk_id_source,
             )
-            for chunk_id, document_id, score, source_kind in self._columns()
+            for chunk_id, document_id, source_kind, score, vector, lexical in zip(
+                *self._columns(), strict=True
+            )
         ]
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The items as rows of hits, all of them admitted. Raises ValueError when the columns differ in length."""
+    def rows(self, *before: Any) -> Iterator[tuple[Any, ...]]:
+        """The items as rows of hits, each after `before`, all of them admitted. Raises ValueError when the columns differ in length."""
         kind = "none" if self.scores is None else self.score_kind or "similarity"
-        source, where = self.chunk_id_source, self.score_source
-        is_vector, is_lexical = self.signal == "vector", self.signal == "lexical"
-        for rank, (chunk_id, document_id, score, source_kind) in enumerate(self._columns(), 1):
-            said = (rank, chunk_id, source, document_id, source_kind, score, kind, where)
-            yield (*said, score if is_vector else None, score if is_lexical else None, None, True, None)
+        ids, documents, kinds, scores, vector, lexical = self._columns()
+        source, where = repeat(self.chunk_id_source), repeat(self.score_source)
+        return zip(
+            *map(repeat, before), range(1, len(ids) + 1), ids, source, documents, kinds, scores, repeat(kind), where,
+            vector, lexical, _NONE, _ADMITTED, _NONE, strict=False,
+        )  # fmt: skip
 
     def hits(self) -> tuple[HitRecord, ...]:
         """The same as records."""
-        return tuple(HitRecord(*row) for row in self.rows())
+        return tuple(starmap(HitRecord, self.rows()))
 
-    def _columns(self) -> Iterator[tuple[str, str | None, float | None, str | None]]:
+    def _columns(self) -> tuple[list[Any], ...]:
+        """Ids of chunks and documents, kinds of sources, scores, and these as the vector and the lexical signal."""
         nothing = [None] * len(self.chunk_ids)
-        return zip(
+        scores = nothing if self.scores is None else self.scores
+        columns = (
             self.chunk_ids,
             self.document_ids,
-            nothing if self.scores is None else self.scores,
             nothing if self.source_kinds is None else self.source_kinds,
-            strict=True,
+            scores,
+            scores if self.signal == "vector" else nothing,
+            scores if self.signal == "lexical" else nothing,
         )
+        if any(len(column) != len(nothing) for column in columns):
+            raise ValueError("columns of different lengths")
+        return columns
 
 
 class SignalRange(Struct, frozen=True, omit_defaults=True):
@@ -230,6 +253,14 @@ class SearchRecord(Struct, frozen=True, array_like=True, gc=False, tag="s"):
     def hit_rows(self) -> tuple[HitRecord, ...]:
         """The hits as rows."""
         return self.hits.hits() if isinstance(self.hits, Returned) else self.hits
+
+    @property
+    def admitted(self) -> Admitted:
+        """Which hits may be voted on."""
+        hits = self.hits
+        if isinstance(hits, Returned):
+            return hits.chunk_ids
+        return tuple([(hit.rank, hit.chunk_id) for hit in hits if hit.admitted])
 
 
 class DeliveryRecord(Struct, frozen=True, array_like=True, tag="d"):

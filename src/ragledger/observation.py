@@ -15,17 +15,17 @@ import msgspec
 
 from . import sanitise
 from .embedding import embedding_failed
-from .model import Candidate, Receipt, Returned, Status
+from .model import Candidate, Receipt, Returned, Status, votable
 from .ports import TraceIds
 from .scope import scope as current_scope
 from .texts import Told
-from .weights import UNKNOWN, UNREADABLE, Weights, declared, freeze
+from .weights import UNKNOWN, UNREADABLE, FrozenWeights, Weights, declared, freeze
 
 if TYPE_CHECKING:
     from .attempts import Asked
     from .fusion import Fusion
     from .ledger import Ledger
-    from .model import SearchRecord
+    from .model import Admitted, SearchRecord
     from .ports import Narration
     from .recorder import Recorder
     from .scope import Scope
@@ -52,87 +52,94 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-class Observation:
+_NOTHING_TOLD = Told()
+_ENDED = Opening(framework="")
+_MOST_FLAGS = 64
+_NO_TRACE = TraceIds()
+_OPEN = Receipt(search_id=None, status="disabled", reason="still_open")
+_open: contextvars.ContextVar[Observation | None] = contextvars.ContextVar("ragledger.open", default=None)
+
+
+class Observation(msgspec.Struct, eq=False):
     """One search being recorded.
 
     The caller's code uses `candidates`, `degrade` and `declare` while it is open and reads `receipt` afterwards;
-    adapters use `enter`, `stop`, `finish` and `fail`.
+    adapters use `enter`, `stop`, `finish` and `fail`. A struct, because that sets what every search begins with at once.
     """
 
-    __slots__ = (
-        "_recorder",
-        "_token",
-        "answered",
-        "attempt_of",
-        "attempt_reason",
-        "closed",
-        "degraded_reason",
-        "dense",
-        "depth",
-        "embedding_model",
-        "flags",
-        "fusion",
-        "index_version",
-        "ledger",
-        "narration",
-        "opening",
-        "outer",
-        "parent",
-        "receipt",
-        "root_id",
-        "scope",
-        "scored",
-        "search_id",
-        "start_ns",
-        "start_ticks",
-        "stop_ticks",
-        "told",
-        "top_k",
-        "trace",
-        "vector_available",
-        "weights",
-    )
+    _recorder: Recorder
+    opening: Opening
+    scope: Scope
+    search_id: UUID
+    root_id: UUID
+    weights: FrozenWeights
+    flags: set[str]
+    start_ns: int
+    top_k: Any
+    index_version: Any
+    embedding_model: Any
+    attempt_of: UUID | None
+    ledger: Ledger
+    outer: Observation | None = None
+    parent: Observation | None = None
+    depth: int = 0
+    attempt_reason: str | None = None
+    scored: list[Candidate] = []
+    answered: bool = False
+    degraded_reason: str | None = None
+    vector_available: bool | None = None
+    dense: bool | None = None
+    """What embeddings and searches inside of this one came to."""
+    given: Receipt | None = _OPEN
+    admitted: Admitted = ()
+    closed: bool = False
+    fusion: Fusion | None = None
+    """Of a retriever that fuses: its members hand their answers over here."""
+    narration: Narration | None = None
+    trace: TraceIds = _NO_TRACE
+    told: Told | None = None
+    """Set by `tell` alone, where text is kept."""
+    start_ticks: int | None = None
+    stop_ticks: int | None = None
+    _token: contextvars.Token[Observation | None] | None = None
 
-    told: Told  # set by `tell` alone, where text is kept: other searches do not pay for it
+    __repr__ = object.__repr__  # a struct would show what was asked
 
-    def __init__(self, recorder: Recorder, opening: Opening, scope: Scope) -> None:
-        self._recorder = recorder
-        self.ledger: Ledger = recorder.ledger
-        self.opening = opening
-        self.scope = scope
-        # Not a closed one: where a search is closed in another context it stays set here, and each would hold the last.
-        self.outer = outer = open_observation() if _open.get() is not None else None
-        self.search_id: UUID = recorder.new_id()
-        self.parent = parent = outer.nearest(recorder.ledger) if outer is not None else None
-        self.root_id: UUID = parent.root_id if parent is not None else self.search_id
-        self.depth: int = parent.depth + 1 if parent is not None else 0
-        self.attempt_of = opening.attempt_of
-        self.attempt_reason: str | None = None
-        self.weights = freeze(opening.weights)
-        self.top_k = opening.top_k
-        self.index_version = self.said("index_version") if opening.said else scope.index_version
-        self.embedding_model = self.said("embedding_model") if opening.said else scope.embedding_model
-        self.scored: list[Candidate] = []
-        self.answered = False
-        self.degraded_reason: str | None = None
-        self.vector_available: bool | None = None
-        self.dense: bool | None = None  # what embeddings and searches inside of this one came to
-        self.receipt: Receipt = _OPEN
-        self.closed = False
-        self.flags: set[str] = set(opening.flags) if opening.flags else set()
-        self.fusion: Fusion | None = (
-            None  # of a retriever that fuses: its members hand their answers over here
-        )
-        self.narration: Narration | None = None
-        self.trace = _NO_TRACE
-        self._token: contextvars.Token[Observation | None] | None = None
+    @classmethod
+    def begun(cls, recorder: Recorder, opening: Opening, scope: Scope) -> Observation:
+        """A search that opens here and now."""
+        search_id = recorder.new_id()
         try:
-            self.start_ns = recorder.clock.wall_ns()
+            start_ns = recorder.clock.wall_ns()
         except Exception as fault:  # noqa: BLE001  a clock of the application's may raise anything
-            self.start_ns = (self.search_id.int >> 80) * 1_000_000  # a UUIDv7 says when it was made
+            start_ns = (search_id.int >> 80) * 1_000_000  # a UUIDv7 says when it was made
             recorder.guard.take("clock", fault)
-        self.start_ticks: int | None = None
-        self.stop_ticks: int | None = None
+        said = opening.said
+        observation = cls(
+            recorder,
+            opening,
+            scope,
+            search_id,
+            search_id,
+            freeze(opening.weights),
+            set(opening.flags),
+            start_ns,
+            opening.top_k,
+            scope.index_version if not said else _said(said, scope, "index_version"),
+            scope.embedding_model if not said else _said(said, scope, "embedding_model"),
+            opening.attempt_of,
+            recorder.ledger,
+        )
+        if _open.get() is not None:
+            observation.join(open_observation())
+        return observation
+
+    def join(self, outer: Observation | None) -> None:
+        """Takes its place inside of the search around it. Not of a closed one: each would hold the last."""
+        self.outer = outer
+        parent = outer.nearest(self.ledger) if outer is not None else None
+        if parent is not None:
+            self.parent, self.root_id, self.depth = parent, parent.root_id, parent.depth + 1
 
     # --- what the retriever's own code may say -------------------------------------------------------------
 
@@ -177,7 +184,7 @@ class Observation:
         """
         if self.ledger.stores_text and not self.closed:
             with self._recorder.guard("texts"):
-                self.told = getattr(self, "told", _NOTHING_TOLD).and_then(query, chunks)
+                self.told = (self.told or _NOTHING_TOLD).and_then(query, chunks)
         if self.narration is not None and self.ledger.narrates_text:
             try:
                 self.narration.hear(query, chunks)
@@ -191,10 +198,13 @@ class Observation:
 
     # --- lifecycle, for adapters ---------------------------------------------------------------------------
 
-    def said(self, name: str) -> Any:
-        """What the call says, else the code around it."""
-        value = self.opening.said.get(name)
-        return value if value is not None else getattr(self.scope, name)
+    @property
+    def receipt(self) -> Receipt:
+        """What the caller gets. Of a search that was kept as usual it is made for the first who asks."""
+        if self.given is None:
+            kept_as, hits = self._recorder.kept_as, votable(self.admitted)
+            self.given = Receipt(search_id=self.search_id, status=kept_as, hits=hits)
+        return self.given
 
     @property
     def elapsed_ns(self) -> int | None:
@@ -264,17 +274,20 @@ class Observation:
         narration, self.narration = self.narration, None
         if narration is not None:
             try:
-                narration.close(record, self.receipt.status, self.start_ns + (self.elapsed_ns or 0))
+                row_status = self._recorder.kept_as if self.given is None else self.given.status
+                narration.close(record, row_status, self.start_ns + (self.elapsed_ns or 0))
             except Exception as fault:  # noqa: BLE001  a tracing SDK may raise anything
                 self._recorder.guard.take("span", fault)
 
-    def finish(self, returned: Iterable[Candidate] | Returned | None = None) -> Receipt:
+    def finish(self, returned: Iterable[Candidate] | Returned | None = None) -> None:
         """The search came back. `returned` is what its caller gets; None when `candidates` said it all."""
-        return self._close("ok", returned, None)
+        if not self.closed:
+            self._close("ok", returned, None)
 
-    def fail(self, exc: BaseException, handled: BaseException | None = None) -> Receipt:
+    def fail(self, exc: BaseException, handled: BaseException | None = None) -> None:
         """The search raised, or was cancelled. `handled`: what its caller was handling already when it began."""
-        return self._close("error", (), exc, handled)
+        if not self.closed:
+            self._close("error", (), exc, handled)
 
     def _close(
         self,
@@ -282,28 +295,24 @@ class Observation:
         returned: Iterable[Candidate] | Returned | None,
         exc: BaseException | None,
         handled: BaseException | None = None,
-    ) -> Receipt:
-        if not self.closed:
-            self.closed = True
-            try:
-                if self.stop_ticks is None:
-                    self.stop()
-            finally:
-                if self._token is not None:
-                    self.leave()
-            if self.parent is not None or exc is not None or self.dense is not None:
-                self._say_dense(exc, handled)
-            try:
-                self._recorder.close(self, status, returned, exc)
-            finally:
-                self._forget()
-        return self.receipt
+    ) -> None:
+        self.closed = True
+        try:
+            if self.stop_ticks is None:
+                self.stop()
+        finally:
+            if self._token is not None:
+                self.leave()
+        if self.parent is not None or exc is not None or self.dense is not None:
+            self._say_dense(exc, handled)
+        try:
+            self._recorder.close(self, status, returned, exc)
+        finally:
+            self._forget()
 
     def _forget(self) -> None:
         """Who keeps this one keeps no query and no text."""
-        self.opening, self.fusion = _ENDED, None
-        if self.ledger.stores_text and hasattr(self, "told"):
-            del self.told
+        self.opening, self.fusion, self.told = _ENDED, None, None
 
     def _say_dense(self, exc: BaseException | None, handled: BaseException | None) -> None:
         """Fills in what nobody said, and hands it up: dense retrieval answered around where it did so in here."""
@@ -349,25 +358,23 @@ class NullObservation:
     def abandon(self) -> None:
         """Keeps nothing."""
 
-    def finish(self, returned: Iterable[Candidate] | Returned | None = None) -> Receipt:
-        """Gives the receipt of nothing."""
-        return self.receipt
+    def finish(self, returned: Iterable[Candidate] | Returned | None = None) -> None:
+        """Keeps nothing."""
 
-    def fail(self, exc: BaseException, handled: BaseException | None = None) -> Receipt:
-        """Gives the receipt of nothing."""
-        return self.receipt
+    def fail(self, exc: BaseException, handled: BaseException | None = None) -> None:
+        """Keeps nothing."""
 
     def __bool__(self) -> bool:
         return False
 
 
 NULL = NullObservation()
-_NOTHING_TOLD = Told()
-_ENDED = Opening(framework="")
-_MOST_FLAGS = 64
-_NO_TRACE = TraceIds()
-_OPEN = Receipt(search_id=None, status="disabled", reason="still_open")
-_open: contextvars.ContextVar[Observation | None] = contextvars.ContextVar("ragledger.open", default=None)
+
+
+def _said(said: Mapping[str, Any], scope: Scope, name: str) -> Any:
+    """What the call says, else the code around it."""
+    value = said.get(name)
+    return value if value is not None else getattr(scope, name)
 
 
 def open_observation() -> Observation | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from .model import FeedbackRecord, Record, SearchRecord, Votable
 
@@ -77,7 +79,7 @@ class TraceIds(NamedTuple):
     owner: str | None = None
 
 
-class SpanFacts(NamedTuple):
+class SpanFacts(Struct, frozen=True, gc=False):
     """What a span says at its start: sampling sees only these."""
 
     search_id: UUID

@@ -13,7 +13,17 @@ from .faults import status_of
 from .guard import Guard
 from .ids import new_id
 from .known import KnownSearches
-from .model import Candidate, FeedbackRecord, Receipt, Record, Returned, SearchRecord, Status, Votable
+from .model import (
+    Candidate,
+    FeedbackRecord,
+    Receipt,
+    Record,
+    Returned,
+    SearchRecord,
+    Status,
+    Votable,
+    votable,
+)
 from .observation import NULL, NullObservation, Observation, Opening
 from .ports import FATE_UNKNOWN, Interrupted, Listener, Narration, Narrator, Sink, SpanFacts
 from .row import bare_row, circumstances, search_row
@@ -84,7 +94,7 @@ class Recorder:
             scope = current_scope()
             if scope.suppressed:
                 return NULL
-            observation = Observation(self, opening, scope)
+            observation = Observation.begun(self, opening, scope)
             if self.attempts.recent:
                 self.attempts.join(observation)
             observation.enter(self._narrate(observation))
@@ -105,7 +115,7 @@ class Recorder:
             scope = current_scope()
             if scope.suppressed:
                 return NULL.receipt
-            observation = Observation(self, opening, scope)
+            observation = Observation.begun(self, opening, scope)
             observation.closed = True
             self._record(observation, "skipped", _NOTHING, skip_reason=reason)
             return observation.receipt
@@ -161,7 +171,7 @@ class Recorder:
 
     def _keep_texts(self, observation: Observation, record: SearchRecord) -> None:
         """A record of its own, after the row: a text that cannot be kept costs no search its row."""
-        told = getattr(observation, "told", None)
+        told = observation.told
         if told is not None and observation.receipt.search_id is not None:
             texts = None
             with self.guard("texts"):
@@ -180,7 +190,8 @@ class Recorder:
         scored, flags = observation.scored, observation.flags
         items: Sequence[Candidate] | Returned | None = None
         try:
-            items = returned if returned is None or isinstance(returned, (Returned, list)) else list(returned)
+            if returned is not None:
+                items = returned if isinstance(returned, Returned) else list(returned)
             return compose(scored, items, flags, self.caps)
         except Exception as fault:  # noqa: BLE001  a foreign value may raise anything
             self.guard.take("hits", fault)
@@ -200,7 +211,7 @@ class Recorder:
         skip_reason: str | None = None,
     ) -> SearchRecord | None:
         """Hands the row to the sink. A row that cannot be made whole is made of what is ours alone."""
-        observation.receipt = _FAULT
+        observation.given = _FAULT
         record: SearchRecord | None = None
         try:
             record = search_row(observation, status, composed, exc, skip_reason)
@@ -208,32 +219,40 @@ class Recorder:
             self.guard.take("row", fault)
             with self.guard("row"):
                 record = bare_row(observation, status)
-        if record is not None:
-            votable = composed.votable if record.hits is composed.hits else ()
-            if self._privacy.veils:
-                record, votable = self._veiled(record)
+        if record is not None and self._privacy.veils:
+            record = self._veiled(record)
         if record is not None:
             try:
                 refusal = self.put(record)
             except BaseException:
-                observation.receipt = Receipt(
+                observation.given = Receipt(
                     search_id=record.search_id, status="unknown", reason="interrupted"
                 )
                 raise
             try:
-                observation.receipt = self._search_receipt(record.search_id, votable, refusal)
+                self._answer(observation, record, refusal)
             except Exception as fault:  # noqa: BLE001  the row is kept all the same
                 self.guard.take("row", fault)
             if self._stores_text:
                 self._keep_texts(observation, record)
         return record
 
-    def _veiled(self, record: SearchRecord) -> tuple[SearchRecord | None, Votable]:
+    def _answer(self, observation: Observation, record: SearchRecord, refusal: str | None) -> None:
+        """What the caller gets, and what votes are checked against."""
+        admitted = record.admitted
+        if refusal is None:
+            observation.admitted, observation.given = admitted, None
+        else:
+            observation.given = self.receipt(record.search_id, refusal, votable(admitted))
+            if observation.given.search_id is None:
+                return
+        self.known.remember(record.search_id, admitted)
+
+    def _veiled(self, record: SearchRecord) -> SearchRecord | None:
         """As it is kept at this level of privacy; a record that cannot be veiled is not kept."""
         with self.guard("privacy"):
-            kept = self._privacy.of_search(record)
-            return kept, tuple([(hit.rank, hit.chunk_id) for hit in kept.hit_rows if hit.admitted])
-        return None, ()
+            return self._privacy.of_search(record)
+        return None
 
     def receipt(self, search_id: UUID, refusal: str | None, hits: Votable = ()) -> Receipt:
         """What the caller gets for a record that `put` answered with `refusal`."""
@@ -242,15 +261,6 @@ class Recorder:
         if refusal == FATE_UNKNOWN:
             return Receipt(search_id=search_id, status="unknown", reason=refusal, hits=hits)
         return Receipt(search_id=None, status="refused", reason=refusal)
-
-    def _search_receipt(self, search_id: UUID, hits: Votable, refusal: str | None) -> Receipt:
-        if refusal is None:
-            self.known.remember(search_id, hits)
-            return Receipt(search_id=search_id, status=self.kept_as, hits=hits)
-        receipt = self.receipt(search_id, refusal, hits)
-        if receipt.search_id is not None:
-            self.known.remember(search_id, hits)
-        return receipt
 
 
 def _span_facts(observation: Observation) -> SpanFacts:

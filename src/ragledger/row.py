@@ -5,13 +5,12 @@ May raise for what nobody could foresee; the recorder then falls back on `bare_r
 
 from __future__ import annotations
 
-from typing import Any, get_args
-from uuid import UUID
+from typing import Any, TypeAlias, get_args
 
 from . import sanitise
 from .composition import Composed
 from .faults import error_origin, error_type
-from .model import ActorKind, ErrorOrigin, SearchRecord, Status
+from .model import ActorKind, SearchRecord, Status
 from .observation import Observation
 from .sanitise import count, identifier, text
 from .scope import NOTHING_SAID
@@ -26,8 +25,9 @@ _UNSAID: dict[str, Any] = {
 _ACTOR_KINDS: dict[str, ActorKind] = {kind: kind for kind in get_args(ActorKind)}
 _UNREADABLE = freeze(UNREADABLE)
 _NO_CIRCUMSTANCES: tuple[None, None, None, ActorKind, None] = (None, None, None, "system", None)
-_NO_FAILURE = (None, None, None)
-_NO_LINEAGE = (None, None, None)
+_Columns: TypeAlias = "tuple[Any, ...]"
+"""Some columns that stand beside each other."""
+_FINE: _Columns = ("ok", None, None, None, False, None)
 
 
 def search_row(
@@ -38,51 +38,57 @@ def search_row(
     skip_reason: str | None,
 ) -> SearchRecord:
     """The row of a search that has ended."""
-    flags, opening, trace = observation.flags, observation.opening, observation.trace
-    frozen, parent, degraded = observation.weights, observation.parent, observation.degraded_reason
-    # Every search comes here: by position, in as few calls as can be. What may flag something comes before the flags.
-    corpus, surface, session_id, actor_kind, actor_id = circumstances(observation, flags)
-    skip, error, origin = _NO_FAILURE if status == "ok" else _failure(status, exc, skip_reason, flags)
+    flags, opening, frozen = observation.flags, observation.opening, observation.weights
+    # Every search comes here: columns that are nearly always the same come in groups that were made once. What may
+    # flag something comes before the flags.
+    plain = observation.scope is NOTHING_SAID and not opening.said
+    around: _Columns = _NO_CIRCUMSTANCES if plain else circumstances(observation, flags)
+    outcome = _FINE
+    if status != "ok" or observation.degraded_reason is not None:
+        outcome = _outcome(observation, status, exc, skip_reason, flags)
     available = observation.vector_available
     if available is not None or composed.signals is not None:
         available = _vector_available(available, composed, flags)
-    index_version, embedding_model = observation.index_version, observation.embedding_model
-    epoch = frozen.epoch
-    if index_version is not None or embedding_model is not None:
-        index_version, embedding_model = _known(index_version, flags), _known(embedding_model, flags)
-        epoch = epoch_of(frozen, index_version, embedding_model)
     top_k, searched = observation.top_k, status == "ok"
-    run_id, attempt_of, served_from = _lineage(observation, flags)
-    if not frozen.readable:
-        flags.add("weights_unreadable")
-    return SearchRecord(
+    shaped: _Columns | None = frozen.columns
+    if shaped is None or observation.index_version is not None or observation.embedding_model is not None:
+        shaped = _shaped(observation, flags)
+    run_id = None if opening.external_run_id is None else text(opening.external_run_id, flags)
+    return SearchRecord(  # type: ignore[call-arg]  # a group of no fixed length is taken for all that is left
         observation.search_id, observation.start_ns // 1000, observation.ledger.settings.project,
-        corpus, surface, session_id, actor_kind, actor_id,
-        opening.framework, text(opening.retriever, flags),
-        None if parent is None else parent.search_id, observation.root_id, observation.depth, attempt_of, served_from,
-        status, skip, error, origin, degraded is not None, None if degraded is None else text(degraded, flags),
-        available, _latency_ms(observation, status, flags), None if top_k is None else count(top_k, flags),
+        *around, opening.framework, text(opening.retriever, flags), *_lineage(observation, flags),
+        *outcome, available, _latency_ms(observation, status, flags), None if top_k is None else count(top_k, flags),
         composed.candidate_count if searched else None, composed.admitted_count if searched else None,
-        composed.top_candidate_score, composed.top_admitted_score,
-        frozen.json, epoch, index_version, embedding_model,
-        None if frozen.extractor is None else text(frozen.extractor, flags), composed.signals,
+        composed.top_candidate_score, composed.top_admitted_score, *shaped, composed.signals,
         _query_key(observation) if observation.ledger.query_keys else None,
-        tuple(sorted(flags)) if flags else (),
-        trace.trace_id, trace.span_id, trace.sampled, trace.owner, run_id, composed.hits,
+        tuple(sorted(flags)) if flags else (), *observation.trace, run_id, composed.hits,
     )  # fmt: skip
 
 
-def _lineage(observation: Observation, flags: set[str]) -> tuple[str | None, UUID | None, UUID | None]:
-    """The framework's run, the search that this one repeats, the one whose answer was shown again."""
-    opening, attempt_of = observation.opening, observation.attempt_of
-    run_id, served_from = opening.external_run_id, opening.served_from
-    if run_id is None and attempt_of is None and served_from is None:
-        return _NO_LINEAGE
-    return (
-        None if run_id is None else text(run_id, flags),
-        identifier(attempt_of, flags),
-        identifier(served_from, flags),
+def _lineage(observation: Observation, flags: set[str]) -> _Columns:
+    """The search around it, the outermost one, how deep; the one that it repeats, the one whose answer was shown again."""
+    parent, attempt_of, served_from = (
+        observation.parent,
+        observation.attempt_of,
+        observation.opening.served_from,
     )
+    above = None if parent is None else parent.search_id
+    if attempt_of is not None or served_from is not None:
+        attempt_of, served_from = identifier(attempt_of, flags), identifier(served_from, flags)
+    return above, observation.root_id, observation.depth, attempt_of, served_from
+
+
+def _shaped(observation: Observation, flags: set[str]) -> _Columns:
+    """What shaped the ranking: weights and epoch, index version and embedding model, and who read it."""
+    frozen = observation.weights
+    index_version, embedding_model = (
+        _known(observation.index_version, flags),
+        _known(observation.embedding_model, flags),
+    )
+    if not frozen.readable:
+        flags.add("weights_unreadable")
+    epoch = epoch_of(frozen, index_version, embedding_model)
+    return frozen.json, epoch, index_version, embedding_model, text(frozen.extractor, flags)
 
 
 def _query_key(observation: Observation) -> bytes | None:
@@ -158,25 +164,33 @@ def _known(value: Any, flags: set[str]) -> str | None:
     return None if value is None else text(value, flags) or None
 
 
-def _failure(
-    status: Status, exc: BaseException | None, skip_reason: str | None, flags: set[str]
-) -> tuple[str | None, str | None, ErrorOrigin | None]:
-    """Reason of a skip, type and origin of an error."""
+def _outcome(
+    observation: Observation,
+    status: Status,
+    exc: BaseException | None,
+    skip_reason: str | None,
+    flags: set[str],
+) -> _Columns:
+    """Status, reason of a skip, type and origin of an error; degraded, and why."""
+    reason = observation.degraded_reason
     return (
+        status,
         (text(skip_reason, flags) or "unknown") if status == "skipped" else None,
         text(error_type(exc), flags) if exc is not None else None,
         error_origin(exc) if exc is not None else None,
+        reason is not None,
+        text(reason, flags),
     )
 
 
 def _latency_ms(observation: Observation, status: Status, flags: set[str]) -> float | None:
+    start, stop = observation.start_ticks, observation.stop_ticks
     if status == "skipped" or observation.opening.served_from is not None:
         return None  # no search took this time
-    start, stop = observation.start_ticks, observation.stop_ticks
-    if start is None or stop is None:
-        flags.add("incomplete")
-        return None
-    return (stop - start) / 1e6 if stop > start else 0.0
+    if start is not None and stop is not None:
+        return (stop - start) / 1e6 if stop > start else 0.0
+    flags.add("incomplete")
+    return None
 
 
 def _vector_available(said: Any, composed: Composed, flags: set[str]) -> bool | None:

@@ -6,11 +6,12 @@ they run in the caller's thread, some thirty times a search.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Collection
 from typing import Any
 from uuid import UUID
+
+from .digests import blake2b
 
 __all__ = ["INT4_MAX", "MAX_TEXT", "count", "identifier", "number", "text", "truth", "word"]
 
@@ -40,7 +41,7 @@ def _careful_text(value: Any, flags: set[str]) -> str | None:
         return found
     flags.add(_BAD_TEXT)
     # Two long ids that begin alike stay two: the digest of the whole takes the place of what is cut off.
-    digest = hashlib.blake2b(cleaned, digest_size=_DIGEST // 2).hexdigest()
+    digest = blake2b(cleaned, digest_size=_DIGEST // 2).hexdigest()
     return f"{found[: MAX_TEXT - _DIGEST - 1]}~{digest}"
 
 

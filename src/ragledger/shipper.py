@@ -39,7 +39,8 @@ class Shipper:
     """One pass after another over the journals of a directory, on one connection.
 
     `stopping`, set from outside, ends a pass after its current batch. `gentle` is for a shipper beside an application:
-    it lets go of the interpreter lock every 1 to 2 ms, so that a search that wakes up goes on at once. `on_batch` hears how
+    it lets go of the interpreter lock every 1 to 2 ms, so that a search that wakes up goes on at once. `in_turn` is for one
+    with a process of its own on the application's host: it rests while the server works. `on_batch` hears how
     many seconds the table took for each batch, and the class of the exception if it did not take it; `on_no_texts` that
     the table has no place for texts.
     """
@@ -52,6 +53,7 @@ class Shipper:
         vote_deadline_h: float = 24.0,
         live_writers: bool = False,
         gentle: bool = False,
+        in_turn: bool = False,
         on_batch: Callable[[float, str | None], None] = lambda seconds, failure: None,
         on_no_texts: Callable[[], None] = lambda: None,
     ) -> None:
@@ -60,6 +62,7 @@ class Shipper:
         self.rejected = 0
         self.stopping = False
         self.gentle = gentle
+        self._in_turn = in_turn
         self._connect = connect
         self._on_batch = on_batch
         self._on_no_texts = on_no_texts
@@ -135,7 +138,12 @@ class Shipper:
             self.close()  # what was known of the table may not be true any more
             with translated():
                 self._connection = self._connect()
-            self._store = Store(self._connection, vote_deadline_h=self._deadline_h, pause=self._pause)
+            self._store = Store(
+                self._connection,
+                vote_deadline_h=self._deadline_h,
+                pause=self._pause,
+                in_turn=self._in_turn,
+            )
         return self._store
 
     @property
@@ -274,5 +282,7 @@ class Shipper:
         for start in range(0, len(batch.frames), STRETCH):
             entries += [decode(frame.number, frame.body) for frame in batch.frames[start : start + STRETCH]]
             self._pause()
-        entries += [Entry(number, None, "damaged") for number in batch.damaged]
-        return sorted(entries, key=lambda entry: entry.number)
+        if batch.damaged:
+            entries += [Entry(number, None, "damaged") for number in batch.damaged]
+            entries.sort(key=lambda entry: entry.number)
+        return entries

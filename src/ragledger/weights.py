@@ -10,13 +10,15 @@ closes, because index version and embedding model may be said until then.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Literal
 
 import msgspec
+
+from . import sanitise
+from .digests import blake2b
 
 __all__ = [
     "UNKNOWN",
@@ -63,6 +65,9 @@ class FrozenWeights(msgspec.Struct, frozen=True):
     readable: bool
     epoch: str
     """With no index version and no embedding model."""
+    columns: tuple[Any, ...] | None
+    """`weights` to `extractor_version` of a row without an index version and an embedding model, made once for all
+    rows; None where they need a second look."""
 
 
 UNKNOWN = Weights()
@@ -149,13 +154,11 @@ def _freeze(weights: Weights) -> FrozenWeights:
         )
         kept = {name: effective[name] for name in weights.ranking if effective.get(name) is not None}
         ranking = _json([kept, weights.source == "unknown"])
-        return FrozenWeights(
-            json=text,
-            ranking=ranking,
-            extractor=weights.extractor,
-            readable=not unread and weights.unknown != UNREADABLE.unknown,
-            epoch=_name((ranking, None, None)),
-        )
+        epoch, extractor = _name((ranking, None, None)), weights.extractor
+        readable = not unread and weights.unknown != UNREADABLE.unknown
+        usual = readable and sanitise.text(extractor, set()) == extractor
+        columns = (text, epoch, None, None, extractor) if usual else None
+        return FrozenWeights(text, ranking, extractor, readable, epoch, columns)
     except Exception:  # noqa: BLE001  no mapping at all, or one that raises when it is walked: nothing can be read
         return _freeze(msgspec.structs.replace(UNREADABLE, extractor=getattr(weights, "extractor", None)))
 
@@ -189,7 +192,7 @@ def epoch_of(frozen: FrozenWeights, index_version: str | None, embedding_model: 
 
 
 def _name(key: tuple[str, str | None, str | None]) -> str:
-    return hashlib.blake2b(_json(key).encode(), digest_size=8).hexdigest()
+    return blake2b(_json(key).encode(), digest_size=8).hexdigest()
 
 
 def canonical_json(values: Mapping[str, Any]) -> str:

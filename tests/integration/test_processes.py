@@ -34,7 +34,7 @@ def follow(database: Database) -> Iterator[Callable[..., subprocess.Popen[str]]]
 
     def start(*arguments: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [*RAGLEDGER, "ship", "--follow", *arguments],
+            [*RAGLEDGER, "ship", "--follow", "--nice", "0", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -103,3 +103,19 @@ def test_it_is_not_ready_while_the_database_is_away_and_is_again_when_it_is_back
             assert not file.exists()
         finally:
             sidecar.kill()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="niceness alone, elsewhere")
+@pytest.mark.parametrize(("arguments", "expected"), [((), (10, True)), (("--nice", "0"), (0, False))])
+def test_it_stands_back_unless_told_otherwise(
+    database: Database, tmp_path: Path, arguments: tuple[str, ...], expected: tuple[int, bool]
+) -> None:
+    file, own = tmp_path / "ready", os.getpriority(os.PRIO_PROCESS, 0)
+    with _follow(database.dsn, "--ready-file", str(file), *arguments) as sidecar:
+        try:
+            wait_until(file.exists)
+            added = os.getpriority(os.PRIO_PROCESS, sidecar.pid) - own
+            is_batch = os.sched_getscheduler(sidecar.pid) == os.SCHED_BATCH
+            assert (added, is_batch) == expected
+        finally:
+            sidecar.kill()

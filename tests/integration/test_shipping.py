@@ -99,12 +99,13 @@ def test_deliveries_assessments_and_votes_arrive_after_their_search(world: World
     assert balanced(world.database, world.directory).written == 6
 
 
-def test_p5_thousands_of_records_arrive_exactly_once_and_in_order(world: World) -> None:
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_p5_thousands_of_records_arrive_exactly_once_and_in_order(world: World, in_turn: bool) -> None:
     journal = world.journal()
     searches = [make_search("a", "b") for _ in range(1_300)]
     for search in searches:
         journal.put(search)
-    shipper = world.ship()
+    shipper = world.ship(in_turn=in_turn)
     assert shipper.landed == 1_300
     assert world.stored() == [search.search_id for search in searches]
     assert world.database.value("SELECT count(*) FROM hits") == 2_600

@@ -48,7 +48,7 @@ def test_the_sidecar_says_what_it_ships(
         with ledger.search() as found:
             found.candidates()
     sidecar = subprocess.Popen(
-        [sys.executable, "-c", _SIDECAR, "ship", "--follow", otlp.http_metrics_endpoint],
+        [sys.executable, "-c", _SIDECAR, "ship", "--follow", "--nice", "0", otlp.http_metrics_endpoint],
         env=os.environ | {"RAGLEDGER_DSN": database.dsn},
         stderr=subprocess.PIPE,
         text=True,

@@ -229,8 +229,8 @@ def test_p3_a_returned_item_that_raises_keeps_its_rank(make_world: Callable[...,
     world = make_world(strict=False)
     odd: Any = Raises()
     search = world.ledger.recorder.open(Opening(framework="test"))
-    receipt = search.finish(item for item in [Candidate("a"), odd, Candidate("b")])
-    assert receipt.hits == ((1, "a"), (2, None), (3, "b"))
+    search.finish(item for item in [Candidate("a"), odd, Candidate("b")])
+    assert search.receipt.hits == ((1, "a"), (2, None), (3, "b"))
     assert world.sink.row.admitted_count == 3
     assert "incomplete" in world.sink.row.flags
 
@@ -243,7 +243,8 @@ def test_p3_a_result_that_cannot_be_walked_leaves_the_counts_unknown(make_world:
         yield
 
     search = world.ledger.recorder.open(Opening(framework="test"))
-    assert search.finish(broken()).search_id is not None
+    search.finish(broken())
+    assert search.receipt.search_id is not None
     row = world.sink.row
     assert (row.status, row.admitted_count, row.candidate_count, row.flags) == (
         "ok",

@@ -31,7 +31,7 @@ def test_p9_without_the_switch_nothing_is_kept_of_what_is_handed_over() -> None:
         found = search(ledger, query="what is it")
         found.tell(query="asked")
     assert not ledger.tells_text
-    assert not hasattr(found, "told")
+    assert found.told is None
     assert [type(record) for record in ledger.backend.records] == [SearchRecord]
 
 
@@ -42,7 +42,7 @@ def test_with_it_the_search_is_followed_by_its_texts_and_stays_free_of_them() ->
     assert [type(record) for record in ledger.backend.records] == [SearchRecord, TextsRecord]
     assert ledger.backend.records[1].search_id == found.receipt.search_id
     assert "what is it" not in repr(ledger.row)
-    assert not hasattr(found, "told")  # an application that keeps the observation keeps no text by it
+    assert found.told is None  # an application that keeps the observation keeps no text by it
 
 
 def test_p9_a_search_that_was_given_up_or_whose_row_failed_keeps_no_text() -> None:
@@ -56,7 +56,7 @@ def test_p9_a_search_that_was_given_up_or_whose_row_failed_keeps_no_text() -> No
         ledger.backend.put = _interrupted  # type: ignore[method-assign]
         with pytest.raises(KeyboardInterrupt), ledger.search(query="what is it") as interrupted:
             pass
-    assert [hasattr(each, "told") for each in (late, given_up, interrupted)] == [False] * 3
+    assert [each.told for each in (late, given_up, interrupted)] == [None] * 3
 
 
 def _interrupted(record: object) -> str | None:

@@ -1,7 +1,9 @@
-"""The sidecar's loop: pass after pass until a signal, and who is told that it is ready."""
+"""The sidecar's loop: pass after pass until a signal, behind whoever searches, and who is told that it is ready."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 
 import typer
@@ -12,7 +14,19 @@ from ragledger.shipper import Shipper
 from .ending import Ending
 from .readiness import Readiness
 
-__all__ = ["follow"]
+__all__ = ["NICE", "follow", "stand_back"]
+
+NICE = 10
+"""By Linux' weights a tenth of what another process gets, where all processors are busy."""
+
+
+def stand_back(nice: int) -> None:
+    """Has an application that wakes up beside this process run at once: it has all the time, and a search has not."""
+    if nice:
+        with contextlib.suppress(OSError):  # a container may forbid it
+            if hasattr(os, "sched_setscheduler"):
+                os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+            os.nice(nice)
 
 
 def follow(shipper: Shipper, every_s: float, ready_file: Path | None) -> None:

@@ -22,18 +22,27 @@ if TYPE_CHECKING:
 
 __all__ = ["ship_command"]
 
+_ReadyFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --follow: there while the table takes records, gone while it takes none and at the end. For probes."
+    ),
+]
+_Nice = Annotated[
+    int,
+    typer.Option(
+        min=0, max=19, help="With --follow: how far to stand back when others on this host want to run."
+    ),
+]
 
-def ship_command(
+
+def ship_command(  # noqa: PLR0913  each an option
     dsn: DsnOption = None,
     schema: SchemaOption = None,
     follow: Annotated[bool, typer.Option("--follow", help="Keep shipping until SIGTERM or Ctrl-C.")] = False,  # noqa: FBT002
     every_s: Annotated[float, typer.Option("--every", help="Seconds between passes with --follow.")] = 0.2,
-    ready_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --follow: there while the table takes records, gone while it takes none and at the end. For probes."
-        ),
-    ] = None,
+    ready_file: _ReadyFile = None,
+    nice: _Nice = following.NICE,
     as_json: JsonOption = False,  # noqa: FBT002
 ) -> None:
     """Take what waits in the journal to the table: dead writers whole, live ones up to now.
@@ -47,11 +56,13 @@ def ship_command(
             target.connect,
             vote_deadline_h=target.settings.vote_deadline_h,
             live_writers=True,
+            in_turn=follow,
             on_batch=partial(instruments.shipped, {}),
         )
         instruments.watch(ShipperSource(shipper, cap_bytes=target.settings.journal_cap_mb * 1024 * 1024))
         try:
             if follow:
+                following.stand_back(nice)
                 following.follow(shipper, every_s, ready_file)
             else:
                 shipper.ship()

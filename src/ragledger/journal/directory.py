@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import re
 import stat
@@ -13,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from ragledger.digests import blake2b
 from ragledger.errors import ConfigError
 
 __all__ = [
@@ -44,7 +44,7 @@ def target_of(dsn: str, schema: str, environ: Mapping[str, str]) -> str:
         ConfigError: the dsn is neither a URI nor a conninfo string.
     """
     identity = "\0".join((*_endpoint(dsn, environ), schema))
-    return hashlib.blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
+    return blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
 
 def _endpoint(dsn: str, environ: Mapping[str, str]) -> tuple[str, str, str, str]:

@@ -91,26 +91,24 @@ class JournalWriter:
         with lock:
             if self._closed:
                 return "closed"
-            end = self._offset + frames.frame_size(len(body))
-            segment = self._segment
-            if segment is None or end > segment.size:
+            size, segment, offset = frames.frame_size(len(body)), self._segment, self._offset
+            if segment is None or offset + size > segment.size:
                 refusal = self._rotate(len(body))
                 if refusal is not None:
                     return self.state.refuse(refusal)
-                segment = self._segment
+                segment, offset = self._segment, self._offset
                 assert segment is not None
-                end = self._offset + frames.frame_size(len(body))
             counters = self.state.counters
             counters[ATTEMPTED] += 1
             # Taken before it is written: after an exception here (Ctrl-C) the place and the number stay unused,
             # instead of being used twice.
-            offset, number = self._offset, self._number + 1
-            self._offset, self._number = end, number
+            number = self._number + 1
+            self._offset, self._number = offset + size, number
             frames.write_frame(segment.view, offset, number, body)
             if not self._always:
                 counters[PUBLISHED] = number
                 return None
-            self._written = number, end
+            self._written = number, self._offset
             taken_back = self._taken_back
         return self._make_durable(number, taken_back)
 

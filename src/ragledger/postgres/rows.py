@@ -88,9 +88,8 @@ class Entry(NamedTuple):
     @property
     def table(self) -> str:
         """Where its row goes; the hits of a search go to `hits` besides."""
-        if self.rejection is not None or self.record is None:
-            return "rejected"
-        return "pending_feedback" if self.is_pending else _TABLE_OF[type(self.record)]
+        found = _TABLE_OF.get(type(self.record), "rejected") if self.rejection is None else "rejected"
+        return "pending_feedback" if found == "feedback" and self.is_pending else found
 
 
 def decode(number: int, body: bytes) -> Entry:
@@ -135,7 +134,7 @@ def _hits(entries: Iterable[Entry]) -> Iterator[_Row]:
         record: Any = entry.record
         search_id = record.search_id.bytes
         if isinstance(record.hits, Returned):
-            yield from ((search_id, *row) for row in record.hits.rows())
+            yield from record.hits.rows(search_id)
             continue
         for hit in record.hits:
             columns = astuple(hit)
@@ -200,7 +199,7 @@ def _text_array(values: tuple[str, ...]) -> bytes:
 
 _POSTGRES_EPOCH = 946_684_800_000_000  # 2000-01-01 in microseconds since 1970
 _TEXT = 25  # the oid of the type, fixed in every PostgreSQL
-_TABLE_OF = {
+_TABLE_OF: dict[type, str] = {
     SearchRecord: "searches",
     DeliveryRecord: "deliveries",
     AssessmentRecord: "assessments",

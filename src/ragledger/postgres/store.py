@@ -25,6 +25,7 @@ from ragledger.sql import named_queries
 
 from .connection import Connection
 from .rows import TABLES, Entry, lines_of, rows_of
+from .turns import InTurn
 
 __all__ = ["STRETCH", "Store", "WatermarkMoved"]
 
@@ -60,7 +61,8 @@ class WatermarkMoved(Exception):
 class Store:
     """The writing side of the table on one connection.
 
-    `pause` is called after every `STRETCH` records: work that holds the interpreter lock.
+    `pause` is called after every `STRETCH` records: work that holds the interpreter lock. `in_turn`: this process and the
+    server never work at once.
     """
 
     def __init__(
@@ -69,9 +71,11 @@ class Store:
         *,
         vote_deadline_h: float = 24.0,
         pause: Callable[[], None] = lambda: None,
+        in_turn: bool = False,
     ) -> None:
         self._connection = connection
         self._pause = pause
+        self._in_turn = in_turn
         self._queries = named_queries("ship")
         self._deadline_h = vote_deadline_h
         # Last registered for its type wins: bytes go by the dumper that is C.
@@ -152,7 +156,8 @@ class Store:
                 raise WatermarkMoved
             for target in TABLES:
                 if target.name in groups:
-                    with cursor.copy(self._queries[f"copy_{target.name}"]) as copy:
+                    writer = InTurn(cursor) if self._in_turn else None
+                    with cursor.copy(self._queries[f"copy_{target.name}"], writer=writer) as copy:
                         copy.set_types(target.types)
                         self._write(copy, target.name, state.writer_id, groups[target.name])
             if rejected := [entry for entry in entries if entry.rejection is not None]:
@@ -188,6 +193,8 @@ def _counters(state: Writer) -> dict[str, Any]:
 
 def _landed(entries: Sequence[Entry]) -> Multirange[int]:
     numbers = [entry.number for entry in entries if entry.rejection is None and not entry.is_pending]
+    if numbers and numbers[-1] - numbers[0] + 1 == len(numbers):  # as nearly always
+        return Multirange([Range(numbers[0], numbers[-1] + 1, "[)")])
     ranges: list[Range[int]] = []
     start = 0
     for index, number in enumerate(numbers):

@@ -16,7 +16,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.environment_variables import OTEL_PYTHON_TRACER_PROVIDER
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, TracerProvider
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TraceFlags, Tracer, TracerProvider
 
 from ragledger.forks import unforked
 from ragledger.model import SearchRecord
@@ -80,7 +80,7 @@ class OtelNarrator:
         attributes: dict[str, str | int] = {
             n.OPERATION: "retrieval",
             n.OPENINFERENCE_KIND: "RETRIEVER",
-            n.SEARCH_ID: str(known.search_id),
+            n.SEARCH_ID: msgspec.to_builtins(known.search_id),  # `str` of a UUID costs four times as much
             n.FRAMEWORK: known.framework,
         }
         if known.corpus is not None:
@@ -101,7 +101,7 @@ class OtelNarrator:
             attributes,
             start_time=known.start_ns,
         )
-        return _SpanNarration(span, attributes, self._contents, beside)
+        return _SpanNarration(span, current, attributes, self._contents, beside)
 
 
 def narrator_for(provider: TracerProvider | None, contents: Contents | None = None) -> OtelNarrator:
@@ -141,24 +141,24 @@ def trace_ids(span: Span, owner: str | None) -> TraceIds:
     found = span.get_span_context()
     if not found.is_valid:
         return TraceIds()
-    return TraceIds(
-        found.trace_id.to_bytes(16, "big"), found.span_id.to_bytes(8, "big"), found.trace_flags.sampled, owner
-    )
+    sampled = bool(found.trace_flags & TraceFlags.SAMPLED)
+    return TraceIds(found.trace_id.to_bytes(16, "big"), found.span_id.to_bytes(8, "big"), sampled, owner)
 
 
 class SpanInContext:
-    """A span that can be made current."""
+    """A span that can be made current, in the context that was when it began."""
 
-    __slots__ = ("_beside", "_token", "span")
+    __slots__ = ("_around", "_beside", "_token", "span")
 
-    def __init__(self, span: Span, beside: Beside | None = None) -> None:
+    def __init__(self, span: Span, around: Context | None = None, beside: Beside | None = None) -> None:
         self.span = span
+        self._around = around
         self._beside = beside
         self._token: object | None = None
 
     def attach(self) -> None:
         """Makes it current."""
-        context = trace.set_span_in_context(self.span)
+        context = trace.set_span_in_context(self.span, self._around)
         self._token = otel_context.attach(context if self._beside is None else self._beside.within(context))
 
     def detach(self) -> None:
@@ -174,27 +174,34 @@ class SpanInContext:
 
 
 class _SpanNarration(SpanInContext):
-    __slots__ = ("_contents", "_heard", "_opening", "trace")
+    __slots__ = ("_contents", "_heard", "_opening", "_records", "trace")
 
     def __init__(
-        self, span: Span, opening: Mapping[str, Any], contents: Contents | None, beside: Beside | None
+        self,
+        span: Span,
+        around: Context,
+        opening: Mapping[str, Any],
+        contents: Contents | None,
+        beside: Beside | None,
     ) -> None:
         self.span = span  # as the base does: a call less for every search
+        self._around = around
         self._beside = beside
         self._token = None
         self._opening = opening
         self._contents = contents
         self._heard: Heard | None = None
-        self.trace = trace_ids(span, "ours" if span.is_recording() else None)
+        self._records = span.is_recording()
+        self.trace = trace_ids(span, "ours" if self._records else None)
 
     def hear(self, query: str | None, chunks: Sequence[str | None]) -> None:
-        if self._contents is not None and self._contents.text and self.span.is_recording():
+        if self._contents is not None and self._contents.text and self._records:
             self._heard = query, chunks
 
     def close(self, record: SearchRecord | None, row_status: str, end_ns: int) -> None:
         span = self.span
         try:
-            if record is not None and span.is_recording():
+            if record is not None and span.is_recording():  # somebody may have ended it
                 closing = closing_attributes(record, row_status)
                 span.set_attributes(closing)
                 if self._contents is not None:

@@ -130,8 +130,12 @@ def test_a_callback_manager_that_raises_is_counted_and_the_instrumentor_still_re
             pass
 
     LlamaIndexInstrumentor().instrument(ledger=lenient)
+    faults = hooks().searches.guard.faults
+    before = dict(faults)  # of the process: others may have counted there
     assert len(Odd(scored(("a", 0.5))).retrieve("q")) == 1
-    assert hooks().searches.guard.faults.pop("llama_index.manager") == 1
+    assert faults["llama_index.manager"] == before.get("llama_index.manager", 0) + 1
+    faults.clear()
+    faults.update(before)
     assert rows("status", lenient) == ["ok"]
 
 
