@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from journal.doubles import drain, left_behind, left_by, make_writer, peek
 
 from ragledger.journal import directory as files
 from ragledger.journal import frames
+from ragledger.journal import state as state_module
 from ragledger.journal.writer import JournalWriter
 
 KB = 1024
@@ -249,6 +251,24 @@ def test_a_closed_writer_takes_nothing_and_frees_its_lock(writer: JournalWriter)
     assert writer.append(b"two") == "closed"
     writer.prepare()
     assert left_behind(writer.directory, writer.writer_id) == ([(1, b"one")], [])
+
+
+@pytest.mark.parametrize("closes_first", [False, True], ids=["between two looks", "before a look"])
+def test_a_writer_that_another_thread_closes_while_its_files_are_looked_for_misses_none(
+    writer: JournalWriter, monkeypatch: pytest.MonkeyPatch, closes_first: bool
+) -> None:
+    look = state_module._who
+
+    def look_and_close(page: mmap.mmap) -> tuple[object, ...]:
+        if closes_first:
+            writer.close()
+        seen = look(page)
+        writer.close()
+        return seen
+
+    writer.append(b"one")
+    monkeypatch.setattr(state_module, "_who", look_and_close)
+    assert writer.is_there()
 
 
 @pytest.fixture

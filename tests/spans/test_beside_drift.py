@@ -172,7 +172,7 @@ from ragledger.testing import memory_ledger
 with memory_ledger(tracer_provider=TracerProvider()) as ledger:
     with ledger.search():
         pass
-loaded = [name for name in sys.modules if "genai" in name or name.startswith("openinference") or name.endswith("spans.beside")]
+loaded = [name for name in sys.modules if "genai" in name or name.startswith("openinference")]
 assert loaded == [], loaded
 """
 

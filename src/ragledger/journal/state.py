@@ -195,9 +195,9 @@ class WriterState:
         """Whether its name still leads to it, and what it says can still be read."""
         try:
             _who(self._page)
-        except (ValueError, msgspec.DecodeError):
+            return files.leads_to(self.path, os.fstat(self._fd))
+        except (ValueError, msgspec.DecodeError, OSError):  # the last one: closed by another thread since
             return False
-        return files.leads_to(self.path, os.fstat(self._fd))
 
     def is_unlinked(self) -> bool:
         """Whether nobody can find the file any more, under any name."""

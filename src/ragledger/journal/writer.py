@@ -168,7 +168,8 @@ class JournalWriter:
         if segment is not None and not segment.is_there():
             with self._lock:
                 there = there and self._segment is not segment
-        return there
+        with self._lock:  # closed meanwhile: nothing is missing
+            return there or self._closed
 
     def leave(self) -> int:
         """Closes a writer whose files are not there; the records with a receipt that nobody can find any more.
