@@ -20,6 +20,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -178,7 +179,9 @@ def _timed(dsn: str, options: argparse.Namespace) -> float:
         with connect(dsn, SCHEMA, statement_timeout_s=3600.0) as connection:
             server = _ServerClock(connection)
             started, here, there = time.perf_counter(), time.process_time(), server.cpu_s()
-            found = measure(connection, Window())
+            found = measure(
+                connection, Window(), connect=partial(connect, dsn, SCHEMA, statement_timeout_s=600.0)
+            )
             times.append(time.perf_counter() - started)
             here, there = time.process_time() - here, server.cpu_s() - there
         votes = sum(voter.votes for voter in found.precision.overall.values())

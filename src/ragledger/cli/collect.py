@@ -11,10 +11,10 @@ import typer
 from ragledger.errors import ConfigError
 
 from .outlets import EndpointOption, OtlpOption, Outlets, PrometheusOption, outlets_of
-from .passes import Passes, collector_on, permitted, session_for, tell
+from .passes import Passes, collector_on, permitted, tell
 from .progress import progress
 from .readiness import Readiness
-from .session import DsnOption, JsonOption, SchemaOption, open_target
+from .session import DsnOption, JsonOption, SchemaOption, open_target, session_for
 
 if TYPE_CHECKING:
     from ragledger.wiring import Target

@@ -6,17 +6,18 @@ the lexical half of the product. The report is printed all the same.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from ragledger.measurement import STEPS, measure
+from ragledger.measurement import STEPS, Measurement, Window, measure
 from ragledger.measures.report import VectorCounts
 from ragledger.measures.tables import heading, tables
 
 from .progress import progress
 from .report_table import markdown, show
-from .session import DsnOption, JsonOption, SchemaOption, as_pretty_json, open_connection
+from .session import DsnOption, JsonOption, SchemaOption, as_pretty_json, connected, open_target, session_for
 from .windows import (
     CorpusOption,
     ProjectOption,
@@ -62,8 +63,7 @@ def measure_command(  # noqa: PLR0913  one parameter per option of the command l
     if as_json and as_markdown:
         raise typer.BadParameter("give --json or --markdown, not both")
     window = window_of(project=project, surface=surface, corpus=corpus, since=since, until=until)
-    with open_connection(dsn, schema) as connection, progress("measuring", f"of {STEPS} steps") as step:
-        measurement = measure(connection, window, useful_from=useful_from.value, step=step)
+    measurement = _measured(dsn, schema, window, useful_from)
     if as_json:
         typer.echo(as_pretty_json(measurement))
     elif as_markdown:
@@ -74,6 +74,16 @@ def measure_command(  # noqa: PLR0913  one parameter per option of the command l
     if reason is not None:
         typer.echo(f"ragledger: {reason}", err=True)
     raise typer.Exit(code)
+
+
+def _measured(dsn: str | None, schema: str | None, window: Window, useful_from: UsefulFrom) -> Measurement:
+    with (
+        open_target(dsn, schema) as target,
+        connected(target) as connection,
+        progress("measuring", f"of {STEPS} steps") as step,
+    ):
+        another = partial(session_for, target)
+        return measure(connection, window, useful_from=useful_from.value, step=step, connect=another)
 
 
 def verdict(vector: VectorCounts) -> tuple[int, str | None]:

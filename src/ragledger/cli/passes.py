@@ -19,13 +19,14 @@ from .ending import Ending
 from .outlets import Outlets
 from .pace import Pace
 from .readiness import Readiness
+from .session import session_for
 
 if TYPE_CHECKING:
     from ragledger.postgres.connection import Connection
     from ragledger.wiring import Target
     from ragledger_collector.collector import Collector, Passed
 
-__all__ = ["Passes", "collector_on", "permitted", "session_for", "tell"]
+__all__ = ["Passes", "collector_on", "permitted", "tell"]
 
 _DOCUMENTS_EVERY_S = 600.0
 _TOLD_EVERY_S = 60.0  # in the middle of a pass, at the latest
@@ -123,11 +124,6 @@ class Documents:
             return False
         self._next = now + _DOCUMENTS_EVERY_S
         return True
-
-
-def session_for(target: Target) -> Connection:
-    """A session of the collector's."""
-    return target.connect(role="ragledger_collector", statement_timeout_s=600.0)
 
 
 def collector_on(target: Target, connection: Connection) -> Collector:

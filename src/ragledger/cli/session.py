@@ -27,6 +27,7 @@ __all__ = [
     "needing",
     "open_connection",
     "open_target",
+    "session_for",
 ]
 
 DsnOption = Annotated[
@@ -91,12 +92,17 @@ def open_connection(dsn: str | None, schema: str | None) -> Iterator[Connection]
         yield connection
 
 
+def session_for(target: Target) -> Connection:
+    """A session for long statements, as the collector."""
+    return target.connect(role="ragledger_collector", statement_timeout_s=600.0)
+
+
 @contextmanager
 def connected(target: Target) -> Iterator[Connection]:
     """The same, to a target that is open already."""
     from ragledger.postgres.connection import translated
 
-    connection = target.connect(role="ragledger_collector", statement_timeout_s=600.0)
+    connection = session_for(target)
     try:
         with translated():
             yield connection

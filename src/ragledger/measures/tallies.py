@@ -23,7 +23,7 @@ from .facts import (
     WeightsFact,
 )
 
-__all__ = ["conditions", "epochs", "extent", "groups", "latest", "reasons"]
+__all__ = ["conditions", "epochs", "extent", "groups", "latest", "parts", "reasons"]
 
 _GroupKey = tuple[
     Literal["all", "surface", "session", "actor_kind"], "str | None", "bool | None", "ActorKind | None"
@@ -39,6 +39,13 @@ def extent(alike: Sequence[AlikeFact]) -> ExtentFact:
         projects=tuple({fact.project for fact in alike}),
         corpora=tuple({fact.corpus for fact in alike}),
     )
+
+
+def parts(alike: Iterable[AlikeFact]) -> dict[str, list[Any]]:
+    """What hits are counted by: the epochs, kinds of asking actors and surfaces that come together, as three columns."""
+    together = {(fact.epoch, fact.actor_kind, fact.surface) for fact in alike}
+    epochs, actor_kinds, surfaces = zip(*together, strict=True)
+    return {"epochs": list(epochs), "actor_kinds": list(actor_kinds), "surfaces": list(surfaces)}
 
 
 def groups(alike: Iterable[AlikeFact], latencies: Iterable[LatencyFact]) -> list[GroupFact]:

@@ -18,6 +18,10 @@
 -- default (4, for discs that turn) made Postgres read all searches in order to find those of a few votes or deliveries.
 SELECT set_config('work_mem', '128MB', true), set_config('jit', 'off', true), set_config('random_page_cost', '1.1', true);
 
+-- name: alone
+-- For each of two sessions that read side by side: they are two processes already.
+SELECT set_config('max_parallel_workers_per_gather', '0', true);
+
 -- name: searches
 -- One pass over the searches for all that is counted of them: how many have everything in common that is asked about. Their
 -- sums are made in measures/tallies.py.
@@ -81,7 +85,29 @@ GROUP BY surface, in_session, actor_kind;
 -- name: shown
 -- The one query that reads every hit: all of them by rank, which Postgres can do in parallel; then what deliveries moved is
 -- taken from where it was and added where it stood.
-, moved AS (
+-- Ten million times one number is grouped by, not three texts: the part of the searches that a search belongs to, by its name.
+-- OFFSET 0: once per search, not per hit.
+, parts AS MATERIALIZED (
+    SELECT *, epoch || '/' || actor_kind || coalesce('/' || surface, '') AS name
+    FROM unnest(%(epochs)s::text[], %(actor_kinds)s::text[], %(surfaces)s::text[])
+        WITH ORDINALITY AS of (epoch, actor_kind, surface, part)
+),
+numbered AS (
+    SELECT search_id,
+           ((SELECT jsonb_object_agg(name, part) FROM parts)
+               ->> (epoch || '/' || actor_kind || coalesce('/' || surface, '')))::int4 AS part
+    FROM scope
+    WHERE status = 'ok'
+    OFFSET 0
+),
+by_rank AS (
+    SELECT n.part, least(h.rank, %(beyond)s::int4) AS position, count(*) AS hits
+    FROM numbered n
+    JOIN hits h USING (search_id)
+    WHERE h.admitted
+    GROUP BY 1, 2
+),
+moved AS (
     SELECT s.epoch, s.actor_kind, s.surface,
            least(h.rank, %(beyond)s::int4) AS was,
            array_position(d.hit_ranks, h.rank) AS position,
@@ -93,11 +119,7 @@ GROUP BY surface, in_session, actor_kind;
     GROUP BY 1, 2, 3, 4, 5
 ),
 counted AS (
-    SELECT s.epoch, s.actor_kind, s.surface, least(h.rank, %(beyond)s::int4) AS position, count(*) AS hits
-    FROM scope s
-    JOIN hits h USING (search_id)
-    WHERE s.status = 'ok' AND h.admitted
-    GROUP BY 1, 2, 3, 4
+    SELECT p.epoch, p.actor_kind, p.surface, r.position, r.hits FROM by_rank r JOIN parts p USING (part)
     UNION ALL
     SELECT epoch, actor_kind, surface, was, -hits FROM moved
     UNION ALL
