@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from .errors import NothingToMeasure
-from .measures import tallies
 from .measures.emptiness import There, nothing
+from .measures.facts import ThereFact
 from .measures.report import Window
 from .postgres.connection import Connection
 from .scoped import ScopeReader
@@ -20,25 +20,25 @@ def nothing_in(
     """What to raise: the nearest that there is stands in it, in the window, at other times, or at all."""
     asked = {**msgspec.structs.asdict(window), "epoch": epoch}
     at_any_time = msgspec.structs.replace(window, since=None, until=None)
-    wider = (
-        (window, "others in this window"),
-        (at_any_time, "searches at other times"),
-        (Window(), "searches in the table"),
-    )
-    found = (_there(connection, place, where) for place, where in wider)
+    # Where the filters leave out nothing more, the wider place is the same one: it is asked about once.
+    wider = {
+        Window(): "searches in the table",
+        at_any_time: "searches at other times",
+        window: "others in this window",
+    }
+    found = (_there(connection, place, where) for place, where in reversed(wider.items()))
     return NothingToMeasure(nothing(to_do, kind, asked, next(filter(None, found), None)))
 
 
 def _there(connection: Connection, window: Window, where: str) -> There | None:
-    alike = ScopeReader(connection, window, "relevant").alike()
-    if not alike:
+    places = ScopeReader(connection, window, "relevant").all("emptiness", "there", ThereFact)
+    if not places:
         return None
-    extent = tallies.extent(alike)
     return There(
         where=where,
-        searches=extent.searches,
-        first_search=extent.first_search,
-        last_search=extent.last_search,
-        projects=extent.projects or (),
-        corpora=extent.corpora or (),
+        searches=sum(place.searches for place in places),
+        first_search=min(place.first_search for place in places),
+        last_search=max(place.last_search for place in places),
+        projects=sorted({place.project for place in places}),
+        corpora=list({place.corpus for place in places}),
     )

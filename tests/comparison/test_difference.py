@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from comparison.some_clusters import Row, clusters, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragledger.measures.difference import difference, difference_of_rates, sides
+from ragledger.measures.difference import Actors, Difference, difference, difference_of_rates, sides
 from ragledger.measures.interval import Sums, clustered
 
 
@@ -34,6 +35,38 @@ def test_on_one_surface_it_is_the_difference_of_ratios_between_two_clustered_int
     assert found.low == pytest.approx(p_b - p_a - math.hypot(p_b - of_b.low, of_a.high - p_a), abs=1e-12)
     assert found.high == pytest.approx(p_b - p_a + math.hypot(of_b.high - p_b, p_a - of_a.low), abs=1e-12)
     assert found.left_out == 0
+
+
+@pytest.mark.parametrize(("of_a", "of_b"), [(1, 1), (1, 5), (5, 1), (2, 2), (5, 5)])
+def test_p12_one_voters_opinion_has_no_interval(of_a: int, of_b: int) -> None:
+    found = by_actors([n % voters for voters in (of_a, of_b) for n in range(60)], surfaces=1)
+
+    assert found.actors == min(of_a, of_b)
+    assert (found.low is None) == (found.high is None) == (found.clustered_by is None) == (found.actors == 1)
+
+
+def test_p12_one_voters_opinion_on_each_surface_has_no_interval_either() -> None:
+    one = by_actors([n % 5 for n in range(120)], surfaces=5)
+    two = by_actors([n % 10 for n in range(120)], surfaces=5)
+
+    assert (one.low, one.high, one.actors) == (None, None, 5)
+    assert two.actors == 10
+    assert two.low is not None
+
+
+def by_actors(actor: list[int], surfaces: int) -> Difference:
+    """Sixty searches on each side, on surfaces in turn, voted on by these."""
+    drawn = clusters([(side, n % surfaces, float(n % 3), 2) for side in (False, True) for n in range(60)])
+    who = Actors(
+        of_b=drawn.of_b,
+        surface=drawn.surface,
+        actor=np.array(actor),
+        useful=drawn.useful,
+        judged=drawn.judged,
+    )
+    found = difference(replace(drawn, actors=who))
+    assert found is not None
+    return found
 
 
 def test_surfaces_are_weighed_as_mantel_and_haenszel_do() -> None:

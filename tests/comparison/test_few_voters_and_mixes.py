@@ -39,7 +39,25 @@ def test_few_voters_that_differ_tell_little(database: Database, voters: int, wor
     assert human["verdict"]["word"] == word
     assert (f"only {voters} voter" in human["verdict"]["text"]) == (voters < 5)
     assert ("few_actors" in codes(comparison)) == (voters < 20)
-    assert human["at"]["5"]["unpaired"]["clustered_by"] == ("actor" if voters > 1 else "search")
+    unpaired = human["at"]["5"]["unpaired"]
+    assert unpaired["actors"] == voters
+    assert unpaired["clustered_by"] == ("actor" if voters > 1 else None)
+
+
+@pytest.mark.parametrize("of_a", [1, 5])
+def test_one_voters_opinion_has_no_interval(database: Database, of_a: int) -> None:
+    rows = TableRows()
+    for name, useful, voters in (("e1", [1, 2] * 30, of_a), ("e2", [1, 3] * 30, 1)):
+        epoch(rows, name, useful, voters=voters, query_key=lambda number: number.to_bytes(16, "big"))
+    human = found(stored(rows, database))["voters"]["human"]
+
+    assert human["headline"] == "paired"
+    for over in ("paired", "unpaired"):
+        at = human["at"]["5"][over]
+        assert (at["value"], at["low"], at["high"], at["actors"]) == (pytest.approx(0.125), None, None, 1)
+    assert human["verdict"]["text"].endswith("; so far +12.5 points, one voter's opinion: no interval")
+    table = " ".join(run(database).stdout.split())
+    assert table.count("one voter's opinion") >= 8, "each k, over searches and over questions"
 
 
 def test_few_voters_that_agree_tell_what_they_saw(database: Database) -> None:
@@ -158,6 +176,31 @@ def test_what_searches_fell_back_to_is_neither_current_nor_previous(
     comparison = found(stored(rows, database))
 
     assert (comparison["a"]["epoch"], comparison["b"]["epoch"]) == ("e1", "e2")
+
+
+@pytest.mark.parametrize("given", [{"degraded": True}, {"status": "error"}], ids=str)
+def test_an_outage_is_no_epoch_before(database: Database, given: dict[str, object]) -> None:
+    rows = TableRows()
+    epoch(rows, "e1", [1, 2] * 20)
+    epoch(rows, "e2", [1] * 3, **given)
+    refused = run(stored(rows, database))
+
+    assert isinstance(refused.exception, NotComparable), refused.output
+    assert str(refused.exception) == (
+        "there is no previous epoch of corpus 'handbook': 1 ran in the window with a search that ended well and was not degraded"
+    )
+
+
+def test_where_all_failed_the_newest_runs_now_and_none_before_it(database: Database) -> None:
+    rows = TableRows()
+    epoch(rows, "e1", [1] * 3, degraded=True)
+    epoch(rows, "e2", [1] * 3, status="error")
+    stored(rows, database)
+
+    assert found(database, "e1", "current")["b"]["epoch"] == "e2"
+    refused = run(database)
+    assert isinstance(refused.exception, NotComparable), refused.output
+    assert "there is no previous epoch of corpus 'handbook': 0 ran in the window" in str(refused.exception)
 
 
 def test_a_shift_between_corpora_is_no_change(database: Database) -> None:

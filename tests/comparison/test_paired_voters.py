@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ragledger.measures.paired import differences, paired
+from ragledger.measures.paired import Paired, differences, paired
 from ragledger.measures.paired_voters import Said, VotersTerm, voters_term
 
 Row = tuple[int, bool, int, float, float]
@@ -89,11 +89,45 @@ def test_the_interval_has_both_terms_and_the_freedom_of_voters() -> None:
     half = stats.t.ppf(0.975, 5) * math.sqrt(gains.var(ddof=1) / 10 + 0.01)
     assert (found.low, found.high) == pytest.approx((gains.mean() - half, gains.mean() + half), abs=1e-9)
     assert found.actors == 6
-    alone = paired(gains, VotersTerm(actors=1, excess=None))
-    without = paired(gains)
-    assert alone is not None
-    assert without is not None
-    assert (alone.low, alone.high, alone.actors) == (without.low, without.high, 1)
+
+
+@pytest.mark.parametrize(("of_a", "of_b"), [(1, 1), (1, 5), (5, 1), (1, 20)])
+def test_p12_one_voters_opinion_has_no_interval(of_a: int, of_b: int) -> None:
+    found = found_by(of_a, of_b)
+    assert (found.low, found.high, found.actors) == (None, None, 1)
+
+
+@given(rows)
+@settings(max_examples=60, deadline=None)
+def test_p12_fewer_voters_never_make_it_narrower(drawn: list[Row]) -> None:
+    """The same votes by one voter on each side, by two, and by as many as there are votes that nobody counts."""
+    one, two = (of([(q, b, q % voters, u, j) for q, b, _, u, j in drawn]) for voters in (1, 2))
+    uncounted = paired(gains_of(drawn))
+    if one is None or two is None or uncounted is None:
+        assert one is two is uncounted is None
+        return
+    assert width(one) == math.inf >= width(two) >= width(uncounted)
+
+
+def found_by(of_a: int, of_b: int) -> Paired:
+    """Sixty questions with one vote on each side, by so many voters in turn."""
+    drawn: list[Row] = [(q, False, q % of_a, float(q % 7 < 3), 1.0) for q in range(60)]
+    drawn += [(q, True, 100 + q % of_b, float(q % 7 < 4), 1.0) for q in range(60)]
+    found = of(drawn)
+    assert found is not None
+    return found
+
+
+def of(drawn: list[Row]) -> Paired | None:
+    return paired(gains_of(drawn), voters_term(said(drawn)))
+
+
+def gains_of(drawn: list[Row]) -> np.ndarray:
+    return differences(*(getattr(said(drawn), name) for name in ("question", "of_b", "useful", "judged")))
+
+
+def width(found: Paired) -> float:
+    return math.inf if found.low is None or found.high is None else found.high - found.low
 
 
 def test_voters_only_widen_also_where_every_question_changed_alike() -> None:
@@ -114,8 +148,6 @@ def test_one_voter_who_gave_a_whole_side_makes_the_interval_span_nearly_everythi
     """Of B nearly all by one; the other voters of B judged one question."""
     drawn = [(q, False, q % 6, float(q % 2), 1.0) for q in range(30)]
     drawn += [(q, True, 7 if q else 8, float(q % 3 > 0), 1.0) for q in range(30)]
-    term = voters_term(said(drawn))
-    gains = differences(*(getattr(said(drawn), name) for name in ("question", "of_b", "useful", "judged")))
-    found = paired(gains, term)
+    found = of(drawn)
     assert found is not None
     assert (found.low, found.high) == (-1.0, 1.0)

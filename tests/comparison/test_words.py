@@ -44,7 +44,7 @@ def side_at(judged: int = 400, searches: int = 200, shown: int = 1000, actors: i
 def at(value: float, low: float | None, high: float | None, p: float | None = 0.01, **given: Any) -> AtK:
     unpaired = UnpairedDifference(
         value=value, low=low, high=high, crude=value, left_out=given.pop("left_out", 0), p=p, p_adjusted=p,
-        shuffles=10_000, exact=False, clustered_by=None if low is None else "search",
+        actors=given.pop("actors", 40), shuffles=10_000, exact=False, clustered_by=None if low is None else "search",
     )  # fmt: skip
     return AtK(**{"a": side_at(), "b": side_at(), "unpaired": unpaired, "paired": None, **given})
 
@@ -62,10 +62,17 @@ def at(value: float, low: float | None, high: float | None, p: float | None = 0.
          "cannot tell: the interval (+0.1 to +6.0 points) lies above zero, but chance alone does as much in 6.1 % of shuffles "
          "in the first 5, human votes, 400 searches"),
         (at(0.0, None, None, 1.0), "cannot tell",
-         "cannot tell: too few searches on each surface for an interval in the first 5, human votes, 400 searches"),
+         "cannot tell: too few searches, or a single voter, on each surface: no interval in the first 5, human votes, 400 searches"),
         (at(-0.3, -0.4, -0.2, a=side_at(actors=4), b=side_at(actors=1)), "cannot tell",
          "cannot tell: only 4 voters on A (5 are needed) and only 1 voter on B (5 are needed); so far -30.0 points (-40.0 to -20.0)"),
-        (at(-0.3, -0.4, -0.2, a=side_at(actors=5), b=side_at(actors=5)), "worse",
+        (at(-0.3, None, None, a=side_at(actors=1), actors=1), "cannot tell",
+         "cannot tell: only 1 voter on A (5 are needed); so far -30.0 points, one voter's opinion: no interval"),
+        (at(-0.3, None, None, None, a=side_at(20, 12, actors=1), actors=1), "too few",
+         "too few to test: A has 12 searches with human votes in the first 5 and needs 18 more; so far -30.0 points, "
+         "one voter's opinion: no interval"),
+        (at(-0.3, -0.4, -0.2, actors=3), "cannot tell",
+         "cannot tell: only 3 voters of a side on the surfaces that both have (5 are needed); so far -30.0 points (-40.0 to -20.0)"),
+        (at(-0.3, -0.4, -0.2, a=side_at(actors=5), b=side_at(actors=5), actors=5), "worse",
          "B is worse by 30.0 points (20.0 to 40.0) in the first 5, human votes, 400 searches"),
         (at(0.03, 0.001, 0.06, None, b=side_at(20, 12)), "too few",
          "too few to test: B has 12 searches with human votes in the first 5 and needs 18 more; so far +3.0 points (+0.1 to +6.0)"),

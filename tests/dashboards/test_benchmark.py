@@ -35,7 +35,12 @@ def test_it_times_every_query_for_every_range(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(answer.read_text(encoding="utf-8"))
     assert {"overview.latency", "overview.shares"} <= set(found)
-    assert {len(cells) for cells in found.values()} == {9}
+    expected = {
+        f"{scope} {span}"
+        for scope in ("one", "filtered", "all", "all filtered")
+        for span in ("24 h", "7 d", "90 d")
+    }
+    assert all(set(cells) == expected for cells in found.values())
     assert all(taken > 0 for cells in found.values() for taken in cells.values())
     assert "overview.latency" in done.stdout
     assert list(tmp_path.iterdir()) == [answer]

@@ -137,6 +137,18 @@ def test_the_funnel_is_that_of_measure(reader: psycopg.Connection[Any], measured
     assert (found["judged"], found["useful"]) == (human.judged, pytest.approx(human.useful))
 
 
+def test_what_was_considered_is_counted_where_every_search_tells(
+    filled: Database, reader: psycopg.Connection[Any]
+) -> None:
+    considered = asked(reader, "relevance", "funnel", **ONE_PROJECT)[0]
+    told = "SELECT sum(candidate_count), sum(admitted_count) FROM searches WHERE project = 'shop'"
+    [(candidates, admitted)] = filled.rows(told)
+    assert (considered["hits"], considered["of the admitted"]) == (
+        candidates,
+        pytest.approx(candidates / admitted),
+    )
+
+
 def test_p8_votes_that_nobody_gave_are_not_none(reader: psycopg.Connection[Any]) -> None:
     found = {
         row["stage"]: row["hits"]

@@ -61,6 +61,24 @@ def test_p8_without_ids_nobody_knows_what_was_never_retrieved(
     assert [(row["corpus"], row["document"]) for row in never] == [("told", "d2")]
 
 
+def test_p8_candidates_that_some_searches_do_not_tell_are_not_none(database: Database) -> None:
+    made = TableRows()
+    made.search(hit("a"), hit("b"), surface="study", candidate_count=20)
+    made.search(surface="study", status="error", candidate_count=None, admitted_count=None)
+    for _ in range(30):
+        made.search(hit("a"), surface="agent", candidate_count=None)
+    counted(database, made)
+
+    def considered(**given: Any) -> Any:
+        row = asked(database, "relevance", "funnel", **given)[0]
+        return row["stage"], row["hits"], row["of the admitted"]
+
+    stage = "considered (candidates)"
+    assert considered() == (stage, None, None), "20 considered and 32 admitted"
+    assert considered(surface="study") == (stage, 20, 10.0), "one that failed considered nothing that counts"
+    assert considered(surface="agent") == (stage, None, None)
+
+
 def test_coverage_grows_with_what_was_retrieved_first(database: Database) -> None:
     made = TableRows()
     for day, document in enumerate(("d1", "d1", "d2", "not listed", "d2")):

@@ -85,7 +85,7 @@ def _search(rows: TableRows, draw: random.Random, number: int) -> None:
         degraded_reason=draw.choice(["retry", None]) if degraded else None,
         vector_available=draw.choice([True, True, False, None]),
         latency_ms=draw.lognormvariate(3, 1) if status != "skipped" else None,
-        candidate_count=len(found) * 3,
+        candidate_count=len(found) * 3 if status == "ok" else None,
         top_candidate_score=0.9 if found else None,
         top_admitted_score=0.8 if found else None,
     )

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from fix_pg import Database
 from measures.table_rows import TableRows, hit, minutes
@@ -12,8 +16,10 @@ from typer.testing import CliRunner
 
 from ragledger.analyses.golden_files import save
 from ragledger.cli.app import app
+from ragledger.emptiness import nothing_in
 from ragledger.errors import NothingToMeasure
 from ragledger.measures.golden_set import GoldenSet, Judgment, Question
+from ragledger.measures.report import Window
 
 pytestmark = pytest.mark.pg
 
@@ -65,6 +71,39 @@ def test_every_command_says_what_was_asked_and_what_there_is(
     there = "counted are" if name == "report" else "searches in the table"
     assert elsewhere.endswith(f" of project 'shop', corpus 'nobodys'; {there}: {THERE}")
     assert list(here.glob("out.json")) == list(here.glob("page.html")) == []
+
+
+class Noted:
+    """A connection that notes what it was asked."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self.connection, self.asked = connection, list[tuple[str, Any]]()
+
+    def execute(self, text: str, parameters: Any) -> Any:
+        self.asked.append((text, parameters))
+        return self.connection.execute(text, parameters)
+
+    def tables(self) -> list[set[str]]:
+        """What the plan of each question reads."""
+        plans = (
+            self.connection.execute("EXPLAIN (FORMAT JSON) " + text, given) for text, given in self.asked
+        )
+        return [set(re.findall(r'"Relation Name": "(\w+)"', json.dumps(plan.fetchone()))) for plan in plans]
+
+
+@pytest.mark.parametrize(
+    ("window", "questions"), [(Window(project="shpo"), 2), (Window(project="shpo", since=minutes(0)), 3)]
+)
+def test_a_slip_of_the_pen_costs_no_more_than_the_searches(
+    database: Database, window: Window, questions: int
+) -> None:
+    rows = TableRows()
+    rows.search(hit("a"), started_at=minutes(0), project="shop")
+    with database.connect() as connection:
+        rows.insert(connection)
+        noted = Noted(connection)
+        assert "searches in the table: 1, " in str(nothing_in(noted, window, "measure"))  # type: ignore[arg-type]
+        assert noted.tables() == [{"searches"}] * questions
 
 
 def said(database: Database, *arguments: str) -> str:

@@ -21,14 +21,16 @@ __all__ = ["Asked", "extent_of", "read_side", "resolved", "shared_searches"]
 
 _SHOWN = 8
 _RAN = "search that ran"
-_WORDS = {"current": 0, "previous": 1}
+_WORDS = ("current", "previous")
+_FEWEST = 2
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A side as it was asked for: all searches of `window`, or those of one epoch.
 
     `epoch` is an id, the beginning of one, `current` (whose weights run now: of the newest search that ended well
-    with nothing missing) or `previous` (the one before in the same corpus). These two need a project to be named where several ran.
+    with nothing missing, else of the newest that ran) or `previous` (the one before in the same corpus that has such a search).
+    These two need a project to be named where several ran.
     """
 
     name: str
@@ -128,11 +130,17 @@ def _by_word(word: str, running: Sequence[facts.RunningFact]) -> str:
         raise NotComparable(
             f"{word!r} of which project? {len(projects)} ran ({listed}): name one by --project"
         )
-    here = [fact.epoch for fact in running if fact.corpus == running[0].corpus]
-    if len(here) <= _WORDS[word]:
-        where = f" of corpus {running[0].corpus!r}" if running else ""
-        raise NotComparable(f"there is no {word} epoch{where}: {len(here)} ran in the window")
-    return here[_WORDS[word]]
+    here = [fact for fact in running if fact.corpus == running[0].corpus]
+    if word == "current":
+        return here[0].epoch
+    # What searches only fell back to, or failed under, was an outage and no change that somebody made.
+    healthy = [fact.epoch for fact in here if fact.last_healthy is not None]
+    if len(healthy) < _FEWEST:
+        raise NotComparable(
+            f"there is no previous epoch of corpus {running[0].corpus!r}: {len(healthy)} ran in the window with a search "
+            "that ended well and was not degraded"
+        )
+    return healthy[1]
 
 
 def _latest(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -26,12 +26,12 @@ __all__ = [
 
 
 class RunningFact(Struct, frozen=True, array_like=True):
-    """An epoch in one corpus of a project, and when its newest search there was."""
+    """An epoch in one corpus of a project, and when a search there last ended well and was not degraded; null: none did."""
 
     epoch: str
     project: str
     corpus: str | None
-    last_seen: datetime
+    last_healthy: datetime | None
 
 
 class SharedFact(Struct, frozen=True, array_like=True):

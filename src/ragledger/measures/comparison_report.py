@@ -9,12 +9,13 @@ The JSON is stable as that of `ragledger measure` is: names are the fields below
     latency     {a: {n, p50_ms, p95_ms}, b}    information: neither has an interval
     voters      {human, agent, judge, system: {a: {votes, actors}, b, headline, verdict{word, text}, at: {"1", "3", "5", "10"}}}
                 at is {a: {precision, useful, judged, shown, judged_share, searches, actors}, b,
-                       unpaired: {value, low, high, clustered_by, crude, left_out, p, p_adjusted, shuffles, exact},
+                       unpaired: {value, low, high, clustered_by, actors, crude, left_out, p, p_adjusted, shuffles, exact},
                        paired: {value, low, high, questions, better, worse, actors, p, p_adjusted, shuffles, exact}}
     caveats     [{code, text}]    what to know before believing it
     plan        what was planned for A, how far it is reached, and the looks that were taken
 
-Every difference is B - A. `headline` says which of the two the verdict speaks of; p_adjusted is Holm's over the k of one voter
+Every difference is B - A. Its `actors` voted on what is compared, on the side that has fewest; with one, `low` and `high` are null:
+it is one voter's opinion. `headline` says which of the two the verdict speaks of; p_adjusted is Holm's over the k of one voter
 kind. A kind that nobody voted as is not listed.
 """
 
@@ -96,12 +97,13 @@ class UnpairedDifference(_Tested, frozen=True, kw_only=True):
     low: float | None
     high: float | None
     clustered_by: ClusteredBy | None
+    actors: int | None
     crude: float
     left_out: int
 
 
 class PairedDifference(_Tested, frozen=True, kw_only=True):
-    """Over the questions that both sides were asked: `measures/paired.py`. `actors` voted on these, on the side that has fewest."""
+    """Over the questions that both sides were asked: `measures/paired.py`."""
 
     value: float
     low: float | None

@@ -18,7 +18,7 @@ from .comparison_report import (
 )
 from .percentile import smallest_sample
 from .tables import NOT_MEASURED, Table
-from .verdict import points
+from .verdict import ONE_VOTER, points
 
 if TYPE_CHECKING:
     from .planning import Baseline  # it needs numpy, which a command line without comparisons does not
@@ -117,12 +117,17 @@ def _rows(at: AtK, *, headline: str) -> list[tuple[str, ...]]:
 def _difference(found: UnpairedDifference | PairedDifference | None) -> tuple[str, str, str]:
     if found is None:
         return NOT_MEASURED, "", ""
-    interval = (
-        "no interval"
-        if found.low is None or found.high is None
-        else f"{points(found.low, sign=True)} to {points(found.high, sign=True)}"
+    return (
+        f"{points(found.value, sign=True)} ({_interval(found)})",
+        _chance(found.p),
+        _chance(found.p_adjusted),
     )
-    return f"{points(found.value, sign=True)} ({interval})", _chance(found.p), _chance(found.p_adjusted)
+
+
+def _interval(found: UnpairedDifference | PairedDifference) -> str:
+    if found.low is None or found.high is None:
+        return ONE_VOTER if found.actors == 1 else "no interval"
+    return f"{points(found.low, sign=True)} to {points(found.high, sign=True)}"
 
 
 def _chance(p: float | None) -> str:

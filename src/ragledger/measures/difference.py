@@ -7,13 +7,16 @@ only one side was asked on weighs nothing, so that a shift between surfaces is n
 is standardised by the same weights; its interval is `interval.clustered` with residuals around the share of each surface;
 the two are joined by Newcombe's square-and-add rule (Statistics in Medicine 17, 1998; MOVER, Zou & Donner 2008). Each side's
 interval is the wider of those by search and by voter; who votes on both sides counts as somebody else on each, which widens
-and never narrows. Its coverage is simulated in `benchmarks/comparison.py`. Arrays of numpy: a million searches in a moment.
+and never narrows. Where one voter gave all votes of a side, or every surface has a single one of its own, nothing tells how
+voters differ, and there is no interval. Its coverage is simulated in `benchmarks/comparison.py`. Arrays of numpy: a million
+searches in a moment.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -70,8 +73,9 @@ class Side(Struct, frozen=True, kw_only=True):
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """B - A. `low` and `high` are null where a side has too few searches to have an interval.
+    """B - A. `low` and `high` are null where a side has too few searches to have an interval, or one voter on each surface.
 
+    `actors`: how many voted on the surfaces that both sides have, on the side that has fewest; None: not said, and not in the interval.
     `crude` is the difference of the two precisions over all surfaces: apart from `value` where the mix of surfaces changed.
     `left_out` counts judged hits on surfaces that only one side has. `clustered_by` is "actor" where a side's interval is.
     """
@@ -80,8 +84,18 @@ class Difference(Struct, frozen=True, kw_only=True):
     low: float | None
     high: float | None
     clustered_by: ClusteredBy | None
+    actors: int | None
     crude: float
     left_out: int
+
+
+class _Standardised(NamedTuple):
+    """The share of a side, its interval, what the clusters of that are, and how many voted."""
+
+    share: float
+    interval: Interval | None
+    by: ClusteredBy | None
+    actors: int | None
 
 
 def sides(clusters: Clusters) -> tuple[Side, Side]:
@@ -99,15 +113,15 @@ def difference(clusters: Clusters) -> Difference | None:
     if not weights.sum() or a.precision is None or b.precision is None:
         return None
     weights /= weights.sum()
-    share_a, interval_a, by_a = _standardised(clusters, weights, of_b=False)
-    share_b, interval_b, by_b = _standardised(clusters, weights, of_b=True)
-    low, high = _joined((share_a, interval_a), (share_b, interval_b))
-    by: ClusteredBy = "actor" if "actor" in {by_a, by_b} else "search"
+    of_a, of_b = (_standardised(clusters, weights, of_b=side) for side in (False, True))
+    low, high = _joined((of_a.share, of_a.interval), (of_b.share, of_b.interval))
+    by: ClusteredBy = "actor" if "actor" in {of_a.by, of_b.by} else "search"
     return Difference(
-        value=share_b - share_a,
+        value=of_b.share - of_a.share,
         low=low,
         high=high,
         clustered_by=None if low is None else by,
+        actors=None if of_a.actors is None or of_b.actors is None else min(of_a.actors, of_b.actors),
         crude=b.precision - a.precision,
         left_out=round(float(both[weights == 0].sum())),
     )
@@ -138,10 +152,8 @@ def _joined(
     return max(value - down, -1.0), min(value + up, 1.0)
 
 
-def _standardised(
-    clusters: Clusters, weights: NDArray[np.float64], *, of_b: bool
-) -> tuple[float, Interval | None, ClusteredBy | None]:
-    """The share of one side over surfaces of these weights, its interval, and what the clusters of that are.
+def _standardised(clusters: Clusters, weights: NDArray[np.float64], *, of_b: bool) -> _Standardised:
+    """One side over surfaces of these weights.
 
     Searches are scaled so that each surface has its weight, and moved by what their surface differs from the whole: what is
     left of them is how searches of one surface differ, and `clustered` sees nothing else. A surface costs a degree of freedom.
@@ -161,23 +173,37 @@ def _standardised(
         return scale[here] * (rows.useful[mine] - (shares[here] - share) * of), scale[here] * of
 
     by_search = _sums(*moved(clusters, mine), freedom=len(judged) - int(used.sum()))
-    actors, by_actor = clusters.actors, None
+    actors, by_actor, voters = clusters.actors, None, None
     if actors is not None:
         mine = (actors.of_b == of_b) & (weights[actors.surface] > 0) & (actors.judged > 0)
         names, number = np.unique(actors.actor[mine], return_inverse=True)
         each = (np.asarray(np.bincount(number, of), dtype=np.float64) for of in moved(actors, mine))
-        by_actor = _sums(*each, freedom=len(names) - 1)
-    return share, *_wider(by_search, by_actor)
+        apart = _apart(number, actors.surface[mine])
+        by_actor, voters = _sums(*each, freedom=len(names) - apart), len(names)
+    return _Standardised(share, *_wider(by_search, by_actor), voters)
 
 
 def _wider(by_search: Sums, by_actor: Sums | None) -> tuple[Interval | None, ClusteredBy | None]:
     # However many actors there are, unlike `actors.wider`: with 20 that differ by 0.1, 12 % of what is alike was told apart.
     searches, actors = clustered(by_search), clustered(by_actor) if by_actor is not None else None
-    if searches is None:
+    if searches is None or (by_actor is not None and actors is None):
         return None, None
     if actors is not None and actors.high - actors.low > searches.high - searches.low:
         return actors, "actor"
     return searches, "search"
+
+
+def _apart(actor: NDArray[np.int64], surface: NDArray[np.int64]) -> int:
+    """Into how many groups of surfaces the actors fall who have none in common: only inside of one are they told from surfaces."""
+    group = np.arange(actor.max(initial=-1) + 1)
+    while True:
+        of_surface = np.full(surface.max(initial=-1) + 1, len(group))
+        np.minimum.at(of_surface, surface, group[actor])
+        joined = group.copy()
+        np.minimum.at(joined, actor, of_surface[surface])
+        if np.array_equal(joined, group):
+            return len(np.unique(group))
+        group = joined
 
 
 def _sums(useful: NDArray[np.float64], judged: NDArray[np.float64], *, freedom: int) -> Sums:

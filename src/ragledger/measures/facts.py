@@ -26,6 +26,7 @@ __all__ = [
     "ReasonFact",
     "ShownFact",
     "StoredFact",
+    "ThereFact",
     "VoteFact",
     "VoterFact",
     "VotesFact",
@@ -82,6 +83,16 @@ class ExtentFact(Struct, frozen=True):
     last_search: datetime
     projects: tuple[str, ...]
     corpora: tuple[str | None, ...]
+
+
+class ThereFact(Struct, frozen=True, array_like=True):
+    """Searches of one corpus of a project, and when they were."""
+
+    project: str
+    corpus: str | None
+    searches: int
+    first_search: datetime
+    last_search: datetime
 
 
 class GroupFact(Struct, frozen=True):

@@ -8,7 +8,7 @@ from ragledger.model import ActorKind
 
 from .comparison_report import AtK, PairedDifference, UnpairedDifference, Verdict
 
-__all__ = ["ALPHA", "ENOUGH", "ENOUGH_ACTORS", "About", "points", "verdict"]
+__all__ = ["ALPHA", "ENOUGH", "ENOUGH_ACTORS", "ONE_VOTER", "About", "points", "verdict"]
 
 ALPHA = 0.05
 """A difference that chance makes at most this often, and whose interval leaves zero out, is called one."""
@@ -19,6 +19,10 @@ ENOUGH = 30
 
 ENOUGH_ACTORS = 5
 """Voters that each side needs: fewer tell of themselves, not of how voters differ."""
+
+
+ONE_VOTER = "one voter's opinion: no interval"
+"""Of a difference where one voter gave all votes of a side."""
 
 
 class About(Struct, frozen=True):
@@ -61,7 +65,8 @@ def points(share: float, *, sign: bool = False) -> str:
 def _of(found: PairedDifference | UnpairedDifference, where: str) -> Verdict:
     if found.low is None or found.high is None or found.p is None:
         return Verdict(
-            word="cannot tell", text=f"cannot tell: too few searches on each surface for an interval {where}"
+            word="cannot tell",
+            text=f"cannot tell: too few searches, or a single voter, on each surface: no interval {where}",
         )
     interval = f"{points(found.low, sign=True)} to {points(found.high, sign=True)} points"
     if found.low > 0 and found.p <= ALPHA:
@@ -102,15 +107,22 @@ def _missing(at: AtK, about: About) -> str:
 def _few(at: AtK, found: PairedDifference | UnpairedDifference) -> str:
     if isinstance(found, PairedDifference) and found.actors is not None and found.actors < ENOUGH_ACTORS:
         return f"only {found.actors:,} voter{'s' * (found.actors != 1)} on these questions on a side ({ENOUGH_ACTORS} are needed)"
-    return " and ".join(
+    few = " and ".join(
         f"only {side.actors:,} voter{'s' * (side.actors != 1)} on {name} ({ENOUGH_ACTORS} are needed)"
         for name, side in (("A", at.a), ("B", at.b))
         if side.actors < ENOUGH_ACTORS
+    )
+    if few or found.actors is None or found.actors >= ENOUGH_ACTORS:
+        return few
+    return (
+        f"only {found.actors:,} voter{'s' * (found.actors != 1)} of a side on the surfaces that both have "
+        f"({ENOUGH_ACTORS} are needed)"
     )
 
 
 def _so_far(found: PairedDifference | UnpairedDifference) -> str:
     if found.low is None or found.high is None:
-        return f"; so far {points(found.value, sign=True)} points"
+        alone = f", {ONE_VOTER}" if found.actors == 1 else ""
+        return f"; so far {points(found.value, sign=True)} points{alone}"
     interval = f"{points(found.low, sign=True)} to {points(found.high, sign=True)}"
     return f"; so far {points(found.value, sign=True)} points ({interval})"

@@ -121,7 +121,7 @@ FUNNEL = Panel(
         bad="Admitted far above shown: a reranker drops most of it, the retriever could fetch less. Shown and hardly "
         "accessed: titles or snippets do not help, or the first hit answers.",
         do="Lower `top_k` where the tail is never used. `not measured`: nobody reports it; call `ledger.accessed` and "
-        "`ledger.vote`.",
+        "`ledger.vote`. Considered is measured only where every search tells its candidates: choose a surface where they do.",
     ),
     columns=(
         Column(name="stage", meaning="how far", unit="text"),

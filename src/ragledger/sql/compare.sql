@@ -1,13 +1,13 @@
 -- What `ragledger compare` reads of one side, beside `searches`, `answers` and `voters` of `measure.sql`. `sql/scope.sql` opens every query.
 
 -- name: running
--- The epochs that ran, by project and corpus; first the one whose weights run now, as `current` of calibrate.sql has it: what
--- searches fell back to, or failed under, comes last.
-SELECT epoch, project, corpus, max(started_at) AS last_seen
+-- The epochs that ran, by project and corpus, with when a search of each last ended well with nothing missing; first the one whose
+-- weights run now, as `current` of calibrate.sql has it: what searches only fell back to, or failed under, comes last.
+SELECT epoch, project, corpus, max(started_at) FILTER (WHERE status = 'ok' AND NOT degraded) AS last_healthy
 FROM scope
 WHERE status <> 'skipped'
 GROUP BY epoch, project, corpus
-ORDER BY max(started_at) FILTER (WHERE status = 'ok' AND NOT degraded) DESC NULLS LAST, last_seen DESC, epoch, project, corpus;
+ORDER BY last_healthy DESC NULLS LAST, max(started_at) DESC, epoch, project, corpus;
 
 -- name: shared
 SELECT count(*) AS searches FROM scope;

@@ -73,9 +73,10 @@ WHERE position >= 1
 ORDER BY shown.position
 
 -- name: funnel
--- Nobody said that a hit was accessed, or judged one: not measured, which is not none.
+-- Nobody said that a hit was accessed, or judged one: not measured, which is not none. Nor are candidates of which a search that
+-- ended well did not tell: their sum would be held against what all admitted.
 WITH considered AS (
-    SELECT sum(r.candidates) AS hits, sum(r.candidates_known) AS known FROM rollup_searches r WHERE {scope}
+    SELECT sum(r.candidates) AS hits, sum(r.candidates_known) AS known, sum(r.ok) AS ok FROM rollup_searches r WHERE {scope}
 ), shown AS (
     SELECT sum(r.shown) AS admitted, sum(r.shown) FILTER (WHERE r.position >= 1) AS reached, sum(r.accessed) AS accessed
     FROM rollup_shown r
@@ -86,7 +87,7 @@ WITH considered AS (
 SELECT stage, came::float8 AS hits, (came / nullif(admitted, 0))::float8 AS "of the admitted"
 FROM considered, shown, votes
 CROSS JOIN LATERAL (VALUES
-    (1, 'considered (candidates)', CASE WHEN known > 0 THEN considered.hits END),
+    (1, 'considered (candidates)', CASE WHEN known > 0 AND known >= ok THEN considered.hits END),
     (2, 'admitted', admitted),
     (3, 'in the prompt or shown', reached),
     (4, 'accessed', nullif(accessed, 0)),
