@@ -12,7 +12,7 @@ from psycopg.types.range import Range
 from ragledger.postgres.connection import Connection
 from ragledger.sql import named_queries
 
-__all__ = ["Numbers", "behind", "given", "joined", "led", "parts", "query", "size"]
+__all__ = ["Numbers", "behind", "given", "joined", "led", "parts", "query", "schema_of", "size"]
 
 Numbers = Sequence[Range[int]]
 
@@ -40,6 +40,12 @@ def joined(connection: Connection, runner: int) -> bool:
 def _told(connection: Connection, name: str, given: dict[str, Any]) -> bool:
     row = connection.execute(query(name), given).fetchone()
     return row is not None and bool(row[0])
+
+
+def schema_of(connection: Connection) -> str:
+    """Whose tables the session reads and writes."""
+    row: Any = connection.execute(query("schema")).fetchone()
+    return str(row[0])
 
 
 def behind(connection: Connection) -> list[tuple[UUID, Multirange[int]]]:

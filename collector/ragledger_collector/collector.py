@@ -11,6 +11,7 @@ from msgspec.structs import astuple
 
 from ragledger.errors import CollectorBusy
 from ragledger.postgres.connection import Connection
+from ragledger.schema import check
 
 from . import arrivals
 from .sessions import Others, Todo
@@ -53,10 +54,12 @@ class Collector:
         """Becomes the one runner of this schema, for as long as the session lives.
 
         Raises:
-            CollectorBusy: another session is, or works for one that was.
+            CollectorBusy: another session is, or works for one that was; or the schema is being changed.
+            SchemaError: the schema was changed since the session was opened. From now on it is not.
         """
         if not arrivals.led(self._connection):
             raise CollectorBusy
+        check(self._connection, arrivals.schema_of(self._connection))
 
     def run(
         self, *, documents: bool = True, step: Told = lambda _: None, stopped: Stopped = lambda: False
@@ -66,14 +69,15 @@ class Collector:
         `step` hears of records, minutes and days as they are done, in this thread and between two transactions of the
         connection; there `stopped`, which other threads ask too, may end the pass.
         """
-        work = [self._look_at_arrivals(), self._compute_minutes(stopped)]
+        work = [_until(stopped, self._look_at_arrivals()), self._compute_minutes(stopped)]
         if documents:
-            work += [self._count_documents(stopped), self._steps.corpora()]
+            work += [self._count_documents(stopped), _until(stopped, self._steps.corpora())]
         return _walked(work, step, stopped)
 
     def count_documents(self, *, step: Told = lambda _: None, stopped: Stopped = lambda: False) -> Passed:
         """The days whose documents wait, as `run` does after the minutes."""
-        return _walked([self._count_documents(stopped), self._steps.corpora()], step, stopped)
+        work = [self._count_documents(stopped), _until(stopped, self._steps.corpora())]
+        return _walked(work, step, stopped)
 
     def _look_at_arrivals(self) -> Iterator[Passed]:
         for part in arrivals.parts(arrivals.behind(self._connection), self._numbers):
@@ -98,6 +102,14 @@ class Collector:
         if self._connect is None or sessions < 2:
             return todo.work(self._steps)
         return Others(self._connection, self._connect, self._minutes).beside(self._steps, todo, sessions - 1)
+
+
+def _until(stopped: Stopped, steps: Iterable[Passed]) -> Iterator[Passed]:
+    """Steps that one session does, until it is stopped between two of them, as `Todo.work` is."""
+    for one in steps:
+        yield one
+        if stopped():
+            return
 
 
 def _walked(work: Iterable[Iterator[Passed]], step: Told, stopped: Stopped) -> Passed:

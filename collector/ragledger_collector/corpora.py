@@ -16,20 +16,20 @@ Step = Callable[[], AbstractContextManager[None]]
 
 
 def count_corpora(connection: Connection, step: Step) -> Iterator[None]:
-    """Every corpus of a project whose documents or inventory have changed, each in a transaction of its own."""
+    """Every corpus of a project whose documents or inventory have changed, each in a transaction of its own.
+
+    What changes meanwhile is the next pass's: an inventory that is written all the time must not hold one up for ever.
+    """
     with step():
         _mark_changed(connection)
+        waiting: list[Any] = connection.execute(_query("waiting")).fetchall()
     yield
-    while True:
+    for project, corpus in waiting:
         with step():
-            row: Any = connection.execute(_query("next_corpus")).fetchone()
-            if row is None:
-                return
-            of = {"project": row[0], "corpus": row[1]}
             # Again: what is counted and what is noted of the inventory must come from one snapshot.
-            _mark_changed(connection, of["corpus"])
+            _mark_changed(connection, corpus)
             for name in ("clear_corpus", "corpus", "done"):
-                connection.execute(_query(name), of)
+                connection.execute(_query(name), {"project": project, "corpus": corpus})
         yield
 
 

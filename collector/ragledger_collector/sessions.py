@@ -64,11 +64,13 @@ class Others:
 
     def beside(self, here: Steps, todo: Todo, others: int) -> Iterator[Passed]:
         """All steps, those of the others too. What fails in one of them fails here."""
-        threads = [threading.Thread(target=self._help, args=[todo], daemon=True) for _ in range(others)]
-        self._working = others
+        threads: list[threading.Thread] = []
         try:
-            for thread in threads:
+            for _ in range(others):
+                thread = threading.Thread(target=self._help, args=[todo], daemon=True)
                 thread.start()
+                threads.append(thread)
+                self._working += 1
             for passed in todo.work(here):
                 yield passed
                 yield from self._heard(wait=False)
@@ -79,16 +81,14 @@ class Others:
                 thread.join()
 
     def _help(self, todo: Todo) -> None:
+        """Whatever happens, the runner hears the end of it: it waits for that."""
         try:
-            connection = self._connect()
-        except DatabaseUnavailable:  # one session fewer
-            self._told.put(None)
-            return
-        try:
-            with connection:
+            with self._connect() as connection:
                 if arrivals.joined(connection, self._runner):
                     for passed in todo.work(Steps(connection, self._minutes)):
                         self._told.put(passed)
+        except DatabaseUnavailable:  # only `connect` says so: one session fewer
+            pass
         except Exception as exc:  # noqa: BLE001  the runner raises it
             self._told.put(exc)
         finally:

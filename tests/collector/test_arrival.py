@@ -13,6 +13,7 @@ from fix_pg import Database
 from integration.shipping import World
 from measures.table_rows import START, TableRows, hit
 
+from ragledger import schema
 from ragledger.errors import CollectorBusy
 from ragledger.ids import new_id
 from ragledger.removal import _first_id_at, remove_searches, remove_votes, retain
@@ -202,7 +203,7 @@ def test_only_one_works_and_the_next_takes_over_when_it_is_gone(database: Databa
         Collector(first).lock()
         with pytest.raises(CollectorBusy):
             Collector(second).lock()
-        second.execute("CREATE SCHEMA other")
+        schema.apply(second, "other", roles=False)
         second.execute("SET search_path TO other")
         Collector(second).lock()
         second.execute("SET search_path TO ragledger")

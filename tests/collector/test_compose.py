@@ -12,7 +12,6 @@ import hmac
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,10 @@ import psycopg
 import pytest
 import yaml
 from fix_pg import Database
+from integration.shipping import RAGLEDGER, wait_until
 from psycopg.conninfo import make_conninfo
 
 import ragledger
-from ragledger_collector.outlets import Outlets
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "compose.yaml").read_text(encoding="utf-8")
@@ -154,29 +153,42 @@ def test_grafana_has_what_its_provisioning_asks_for() -> None:
             assert provider["options"]["path"] in mounted
 
 
-def test_the_collector_is_healthy_only_while_its_page_says_a_lag_that_is_not_long() -> None:
-    _, _, option, code = SERVICES["collector"]["healthcheck"]["test"]
-    now = [0.0]
+@pytest.mark.pg
+@pytest.mark.processes
+def test_the_collector_is_healthy_while_its_passes_work_and_unhealthy_while_they_fail(
+    database: Database, tmp_path: Path
+) -> None:
+    service = SERVICES["collector"]
+    how, *check = service["healthcheck"]["test"]
+    assert how == "CMD"
+    file = Path(check[-1])
+    assert any(str(file).startswith(f"{mount.partition(':')[0]}/") for mount in service["tmpfs"])
+    moved = {str(file): str(tmp_path / "ready"), "15s": "0.1s"}
+    options = [moved.get(one, one) for one in service["command"] if one != "--otlp"]
+    asked = [moved.get(one, one) for one in check]
+    assert moved[str(file)] in options
+    assert moved[str(file)] in asked
 
-    def healthy(made: Outlets) -> bool:
-        assert made.scrape is not None
-        asked = code.replace(":9464/", f":{made.scrape.port}/")
-        assert asked != code
-        return subprocess.run([sys.executable, option, asked], check=False, timeout=60).returncode == 0
+    def healthy() -> bool:
+        return subprocess.run(asked, check=False, timeout=60).returncode == 0
 
-    made = Outlets(prometheus="0", every_s=15.0, environment={}, tell=lambda _: None)
-    try:
-        made.board._clock = lambda: now[0]
-        assert not healthy(made)  # no database yet
-        made.board.work()
-        assert healthy(made)
-        now[0] = 601.0
-        made.failed()
-        assert not healthy(made)
-        made.board.passed(600.0)
-        assert healthy(made)
-    finally:
-        made.close()
+    (tmp_path / "ready").touch()  # of an earlier life
+    with database.connect() as owner:
+        owner.execute("REVOKE SELECT ON writers FROM ragledger_collector")
+        process = subprocess.Popen(
+            [*RAGLEDGER, *options, "--dsn", database.dsn], stderr=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stderr is not None
+            assert "waiting" in process.stderr.readline()
+            assert not healthy()
+            owner.execute("GRANT SELECT ON writers TO ragledger_collector")
+            wait_until(healthy)
+            owner.execute("REVOKE SELECT ON writers FROM ragledger_collector")
+            wait_until(lambda: not healthy())
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def test_an_application_is_told_a_login_that_owns_nothing() -> None:

@@ -168,7 +168,7 @@ def test_a_signal_ends_it_after_the_step_at_hand(database: Database) -> None:
             connection.execute("LOCK TABLE rollup_searches IN SHARE MODE")
             process = start(database)
             try:
-                wait_until(lambda: database.value("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0)
+                wait_until(lambda: database.value(_WAITING) > 0)
                 process.send_signal(signal.SIGTERM)
             except BaseException:
                 process.kill()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from fix_pg import Database
 from integration.shipping import wait_until
 from measures.table_rows import START, TableRows, hit
 
-from ragledger.errors import CollectorBusy, DatabaseUnavailable
+from ragledger.errors import CollectorBusy, DatabaseUnavailable, EmbeddedError, SchemaError
 from ragledger_collector import Collector, Passed, arrivals
 
 pytestmark = pytest.mark.pg
@@ -116,6 +117,46 @@ def test_a_session_that_cannot_be_had_is_done_without(backlog: Database) -> None
 
     assert passed(backlog, connect=nobody, sessions=2).minutes == _PROJECTS * _MINUTES
     assert verified(backlog).differing == ()
+
+
+@pytest.mark.parametrize("raised", [SchemaError("newer"), EmbeddedError("gone"), OSError(24, "files")])
+def test_a_session_that_may_not_be_had_fails_the_pass_and_holds_nobody_up(
+    backlog: Database, raised: Exception
+) -> None:
+    def nobody() -> psycopg.Connection[Any]:
+        raise raised
+
+    failing: Future[Passed] = Future()
+    threading.Thread(target=lambda: _into(failing, backlog, nobody), daemon=True).start()
+    with pytest.raises(type(raised)):
+        failing.result(60)
+    passed(backlog)
+    assert (verified(backlog).differing, verified(backlog).waiting) == ((), 0)
+
+
+def _into(future: Future[Passed], database: Database, connect: Any) -> None:
+    try:
+        future.set_result(passed(database, connect=connect, sessions=2))
+    except Exception as exc:
+        future.set_exception(exc)
+
+
+def test_a_thread_that_cannot_be_started_fails_the_pass(
+    backlog: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[threading.Thread] = []
+
+    def start(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        begin(thread)
+
+    begin = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        passed(backlog, connect=Sessions(backlog), sessions=3)
+    assert not started[0].is_alive()
 
 
 @pytest.mark.parametrize("options", [{"minutes": 240}, {"minutes": 2, "sessions": 1}])

@@ -153,6 +153,60 @@ def test_p11_an_inventory_that_changed_waits_for_the_collector(filled: Database,
     assert (found.differing, found.waiting_corpora) == ((), 0)
 
 
+@pytest.mark.parametrize(
+    "changed", ["rollup_inventories SET fingerprint = 0", "inventory SET document_id = 'd3'"]
+)
+@pytest.mark.parametrize("column", ["retrieved", "admitted", "accessed", "judged", "useful", "first_day"])
+def test_p11_what_no_inventory_changes_is_compared_while_one_has_changed(
+    filled: Database, changed: str, column: str
+) -> None:
+    value = "first_day - interval '1 day'" if column == "first_day" else f"{column} + 1"
+    with filled.connect() as connection:
+        connection.execute(f"UPDATE {changed} WHERE ctid = (SELECT max(ctid) FROM {changed.split()[0]})")  # type: ignore[arg-type]
+        connection.execute(f"UPDATE rollup_corpora SET listed = 9, {column} = {value}")  # type: ignore[arg-type]
+    found = verified(filled)
+    assert found.waiting_corpora == 1
+    assert {one.table for one in found.differing} == {"rollup_corpora"}
+    named = {name for one in found.differing for name in one.columns}
+    assert named == ({"(missing)", "(unexpected)"} if column == "first_day" else {column})
+
+
+_SUMS = {
+    "UPDATE rollup_latency_parts SET searches = searches + 1 WHERE grain = 'hour'": "searches",
+    "UPDATE rollup_latency_parts SET bins = bins || 1::int8 WHERE grain = 'day'": "bins",
+    "DELETE FROM rollup_latency_parts": "(missing)",
+    "UPDATE rollup_corpus_days SET useful = useful + 1": "useful",
+    "UPDATE rollup_corpus_days SET corpus = 'x'": "(missing) (unexpected)",
+    "UPDATE rollup_searches SET found = found + 1 WHERE grain = 'minute'": "found",
+    "UPDATE rollup_searches SET last_ran_at = now() WHERE grain = 'hour'": "last_ran_at",
+    "DELETE FROM rollup_words WHERE grain = 'hour'": "(missing) (unexpected)",
+    "UPDATE rollup_shown SET shown = shown + 1 WHERE grain = 'day'": "shown",
+    "UPDATE rollup_votes SET useful = useful + 0.1 WHERE grain = 'day'": "useful",
+    "UPDATE rollup_judged SET k = 2 WHERE grain = 'day' AND k = 1": "(missing) (unexpected)",
+    "DELETE FROM rollup_latency WHERE grain = 'minute'": "(unexpected)",
+}
+
+
+@pytest.mark.parametrize("change", _SUMS)
+@pytest.mark.parametrize("mark", ["rollup_sealed", "rollup_dirty"])
+def test_p11_a_sum_of_rollups_is_held_against_them_where_the_table_cannot_say_it(
+    filled: Database, mark: str, change: str
+) -> None:
+    with filled.connect() as connection:
+        connection.execute(
+            f"INSERT INTO {mark} (project, bucket) SELECT DISTINCT project, bucket FROM rollup_searches WHERE grain = 'minute'"
+        )
+        for table, column in (("searches", "ok"), ("shown", "shown"), ("votes", "useful")):
+            connection.execute(f"UPDATE rollup_{table} SET {column} = 2 * {column}")
+        untouched = verified(filled)
+        connection.execute(change)
+    assert untouched.differing == ()
+    found = verified(filled)
+    assert found.rows == untouched.rows, "they are not what was held against the table"
+    assert {one.table for one in found.differing} == {change.split()[1 + change.startswith("DELETE")]}
+    assert {name for one in found.differing for name in one.columns} == {*_SUMS[change].split()}
+
+
 def test_p11_an_inventory_that_changes_while_it_is_counted_is_counted_again(filled: Database) -> None:
     """There and back: what was counted in between must not pass for what is there now."""
     there_and_back = iter(

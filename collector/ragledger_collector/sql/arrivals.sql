@@ -1,6 +1,9 @@
 -- What is new, and which minutes must be counted again for it. Every read is by index, by OFFSET 0 also where the planner
 -- would rather read a table: a pass costs by what arrived.
 
+-- name: schema
+SELECT current_schema()
+
 -- name: lock
 SELECT pg_try_advisory_lock(1919903853, hashtext(current_schema()))
 

@@ -27,8 +27,8 @@ INSERT INTO rollup_dirty_corpora
 SELECT DISTINCT project, corpus FROM rollup_corpora JOIN changed USING (corpus)
 ON CONFLICT DO NOTHING
 
--- name: next_corpus
-SELECT project, corpus FROM rollup_dirty_corpora ORDER BY project, corpus LIMIT 1
+-- name: waiting
+SELECT project, corpus FROM rollup_dirty_corpora ORDER BY project, corpus
 
 -- name: clear_corpus
 DELETE FROM rollup_corpora WHERE project = %(project)s AND corpus = %(corpus)s

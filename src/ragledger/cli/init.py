@@ -11,6 +11,7 @@ import typer
 from ragledger.keys import load_key
 from ragledger.settings import config_home
 
+from .progress import progress
 from .session import DsnOption, JsonOption, SchemaOption, open_target
 
 if TYPE_CHECKING:
@@ -47,8 +48,11 @@ def init_command(
     from ragledger.schema import apply
 
     with open_target(dsn, schema) as target:
-        with connect(target.dsn, target.schema, statement_timeout_s=600.0) as connection:
-            done = apply(connection, target.schema, roles=roles, with_text=with_text)
+        with (
+            connect(target.dsn, target.schema, statement_timeout_s=600.0) as connection,
+            progress("changing the schema", "versions") as step,
+        ):
+            done = apply(connection, target.schema, roles=roles, with_text=with_text, step=step)
         key = target.settings.key
         load_key(key, config_home(os.environ))
     if as_json:

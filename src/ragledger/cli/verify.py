@@ -33,7 +33,7 @@ def verify_command(
     """Prove that the rollups are what the table says; with --writers, that no record was lost or doubled. Exit 1 when not.
 
     Buckets that retention has sealed are listed and left out, and so is what waits for `ragledger collect`; exit 2
-    when nothing else is there.
+    when nothing else is there. Sums of other rollups, such as hours of minutes, must be these sums all the same.
 
     Of writers: offered = written + waiting + pending + rejected + refused + unfinished; removed is the part of written that
     retention or erasure took.

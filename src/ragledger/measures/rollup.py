@@ -21,7 +21,18 @@ from .histogram import bin_of
 from .precision import CUTS
 from .ranks import TOP
 
-__all__ = ["Cells", "Counted", "CountedHit", "Key", "add", "cells_of", "day_of", "rounded", "series_of"]
+__all__ = [
+    "Cells",
+    "Counted",
+    "CountedHit",
+    "Key",
+    "add",
+    "cells_of",
+    "day_of",
+    "latency_parts_of",
+    "rounded",
+    "series_of",
+]
 
 Key = tuple[Any, ...]
 Cells = dict[Key, dict[str, Any]]
@@ -29,8 +40,9 @@ Cells = dict[Key, dict[str, Any]]
 _WIDE = Context(prec=1000, rounding=ROUND_HALF_UP)
 _STEP = Decimal("1e-12")
 _STARTS: dict[str, dict[str, int]] = {"minute": {}, "hour": {"minute": 0}, "day": {"minute": 0, "hour": 0}}
-_GRAINS = {"rollup_document_days": ("day",), "rollup_latency_parts": ("hour", "day")}  # the others have all
+_GRAINS = {"rollup_document_days": ("day",)}  # the others have all
 _PART = 16
+_BIN = 7  # its place in a key of latency, from the project on
 _EXTREMES = {"first_ran_at": min, "last_ran_at": max, "best_rank": min, "first_day": min}
 
 
@@ -73,7 +85,7 @@ class Counted:
 
 
 def cells_of(searches: Iterable[Counted]) -> Cells:
-    """All cells that these searches make, except `epochs` and what `documents.py` makes of them."""
+    """All cells that these searches make, except `epochs` and what is made of these cells."""
     cells: Cells = {}
     for search in searches:
         for table, rest, amounts in _said(search):
@@ -81,6 +93,18 @@ def cells_of(searches: Iterable[Counted]) -> Cells:
                 key = (table, grain, search.project, bucket, *rest)
                 add(cells.setdefault(key, {}), amounts)
     return cells
+
+
+def latency_parts_of(cells: Cells) -> Cells:
+    """The searches of the cells of latency over all series, of hours and days, in parts of 16 bins."""
+    found: Cells = {}
+    for (table, grain, *rest), cell in cells.items():
+        if table == "rollup_latency" and grain != "minute":
+            (project, bucket), number = rest[:2], rest[_BIN]
+            key = ("rollup_latency_parts", grain, project, bucket, number // _PART)
+            bins = [cell["searches"] * (number % _PART == place) for place in range(_PART)]
+            add(found.setdefault(key, {}), {"searches": cell["searches"], "bins": bins})
+    return found
 
 
 def add(cell: dict[str, Any], amounts: dict[str, Any]) -> None:
@@ -133,10 +157,7 @@ def _said(search: Counted) -> Iterator[tuple[str, Key, dict[str, Any]]]:
     if search.status != "ok":
         return
     if search.latency_ms is not None:
-        number = bin_of(search.latency_ms)
-        yield "rollup_latency", (*series, number), {"searches": 1}
-        bins = [int(number % _PART == place) for place in range(_PART)]
-        yield "rollup_latency_parts", (number // _PART,), {"searches": 1, "bins": bins}
+        yield "rollup_latency", (*series, bin_of(search.latency_ms)), {"searches": 1}
     admitted = [hit for hit in search.hits if hit.admitted]
     for hit in admitted:
         yield "rollup_words", (*series, "source_kind", hit.source_kind or ""), {"n": 1}

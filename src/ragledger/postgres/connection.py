@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import time
 from collections.abc import Generator, Iterator
@@ -23,6 +24,7 @@ __all__ = [
     "connect",
     "keeps_texts",
     "may_act_as",
+    "patient",
     "reading",
     "translated",
 ]
@@ -38,6 +40,9 @@ _SET_OPTION_SINCE = 160000
 _SESSION = """
 SELECT set_config('search_path', %(path)s, false), set_config('statement_timeout', %(timeout)s, false),
     set_config('client_min_messages', 'warning', false), set_config('TimeZone', 'UTC', false)
+"""
+_PATIENT = """
+SELECT set_config('lock_timeout', current_setting('statement_timeout'), true), set_config('statement_timeout', '0', true)
 """
 # What the driver's messages start or end with, in our own words: they also quote the dsn, host and user.
 _REASONS = (
@@ -113,6 +118,23 @@ def reading(connection: Connection) -> Iterator[Connection]:
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield connection
+
+
+@contextlib.contextmanager
+def patient(connection: Connection) -> Iterator[None]:
+    """Statements of the transaction at hand may work as long as they need; they wait for others no longer than before.
+
+    A server that is gone is noticed by the keepalives of the connection.
+    """
+    connection.execute(_PATIENT)
+    if not isinstance(connection, _Bounded):
+        yield
+        return
+    longest_s, connection.longest_s = connection.longest_s, math.inf
+    try:
+        yield
+    finally:
+        connection.longest_s = longest_s
 
 
 def by_name(cursor: psycopg.Cursor[tuple[object, ...]]) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,8 @@ guards the schema itself.
 from __future__ import annotations
 
 import contextlib
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +16,7 @@ import psycopg
 from psycopg import sql
 
 from ragledger.errors import SchemaError
-from ragledger.postgres.connection import Connection, keeps_texts, may_act_as
+from ragledger.postgres.connection import Connection, keeps_texts, may_act_as, patient
 from ragledger.sql import migrations, script
 
 __all__ = ["ROLES", "TEXTS", "Applied", "apply", "check", "latest_version"]
@@ -30,6 +32,12 @@ ROLES = (
 )
 
 _LOCK = 0x7261676C  # "ragl"
+_LEAVING_S = 3.0  # a session that was just closed may still hold its locks
+# As the collector takes them (ragledger_collector/sql/arrivals.sql): the one at work, and sessions that help it.
+_NO_COLLECTOR = """
+SELECT pg_try_advisory_xact_lock(1919903853, hashtext(current_schema()))
+    AND pg_try_advisory_xact_lock(1919903854, hashtext(current_schema()))
+"""
 _BOOKKEEPING = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     version    int4 PRIMARY KEY,
@@ -58,24 +66,31 @@ def latest_version() -> int:
 
 
 def apply(
-    connection: Connection, schema: str, *, roles: bool | None = None, with_text: bool = False
+    connection: Connection,
+    schema: str,
+    *,
+    roles: bool | None = None,
+    with_text: bool = False,
+    step: Callable[[int], None] = lambda _: None,
 ) -> Applied:
-    """Brings the schema to this release, in one transaction.
+    """Brings the schema to this release, in one transaction, however long that takes on a large table.
 
     Args:
         roles: True demands the group roles, False leaves them out, None makes them where the session may.
         with_text: also makes the table for texts, where it is not there yet.
+        step: hears of each version.
 
     Raises:
-        SchemaError: the schema in the database is newer than this release, or rights are missing.
+        SchemaError: the schema in the database is newer than this release, rights are missing, or a collector is at
+            work in a schema that must change.
     """
     try:
-        with connection.transaction():
+        with connection.transaction(), patient(connection):
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             _ensure_schema(connection, schema)
             connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(sql.Identifier(schema)))
             connection.execute(_BOOKKEEPING)
-            applied = _migrate(connection)
+            applied = _migrate(connection, step)
             if with_text:
                 connection.execute(script("texts.sql"))
             texts = keeps_texts(connection)
@@ -124,21 +139,32 @@ def _ensure_schema(connection: Connection, schema: str) -> None:
         connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
 
 
-def _migrate(connection: Connection) -> tuple[int, ...]:
+def _migrate(connection: Connection, step: Callable[[int], None]) -> tuple[int, ...]:
     row = connection.execute("SELECT coalesce(max(version), 0) FROM schema_migrations").fetchone()
     current = row[0] if row else 0
     if not isinstance(current, int):
         raise SchemaError("schema_migrations holds something that is not a version")
     _refuse_newer(current)
-    applied = []
-    for version, name, text in migrations():
-        if version > current:
-            connection.execute(text)
-            connection.execute(
-                "INSERT INTO schema_migrations (version, name) VALUES (%s, %s)", [version, name]
+    new = [one for one in migrations() if one[0] > current]
+    if new and current:
+        _without_collector(connection)
+    for version, name, text in new:
+        connection.execute(text)
+        connection.execute("INSERT INTO schema_migrations (version, name) VALUES (%s, %s)", [version, name])
+        step(1)
+    return tuple(version for version, _, _ in new)
+
+
+def _without_collector(connection: Connection) -> None:
+    """Until the end of the transaction no collector works: an older one would leave new rollups without what it counts."""
+    until = time.monotonic() + _LEAVING_S
+    while connection.execute(_NO_COLLECTOR).fetchone() != (True,):
+        if time.monotonic() > until:
+            raise SchemaError(
+                "`ragledger collect` is at work in this schema, which must change; nothing was changed: stop it, run "
+                "`ragledger init` again, and start it with this release"
             )
-            applied.append(version)
-    return tuple(applied)
+        time.sleep(0.1)
 
 
 def _refuse_newer(version: int) -> None:
