@@ -19,6 +19,7 @@ from langchain_core.vectorstores import VectorStore
 from ragledger.extraction import plain_number
 from ragledger.model import Candidate, Returned, ScoreKind, Signal
 from ragledger.observation import open_observation
+from ragledger.unshown import unshown
 
 from .extract import Translator
 from .weights.pg_store import CLASSES as PG_CLASSES
@@ -67,6 +68,7 @@ class _Leg(NamedTuple):
     strategy: Any
 
 
+@unshown
 class _Row(NamedTuple):
     id: str
     page_content: Any

@@ -21,6 +21,7 @@ from ragledger.model import Candidate, Returned
 from ragledger.observation import Observation, Opening, open_observation
 from ragledger.registry import ledger_named
 from ragledger.scope import entered, scope
+from ragledger.unshown import unshown
 from ragledger.weights import UNREADABLE, declared
 
 from . import extract, reranking
@@ -61,6 +62,7 @@ class _Opening(Opening, frozen=True, kw_only=True):
         return Asked(self.instance, self.input, places(self.config), asked_again(self.config))
 
 
+@unshown
 class Search(msgspec.Struct, eq=False):
     """The open searches of one call, one per ledger: nearly always one."""
 
@@ -72,8 +74,6 @@ class Search(msgspec.Struct, eq=False):
     """Of a search that fuses: which of its members this is."""
     heard: Heard | None = None
     observations: list[Observation] = []
-
-    __repr__ = object.__repr__  # a struct would show what was asked
 
     def open(self, ledger: Ledger, opening: _Opening) -> None:
         """Starts the search in one more ledger."""

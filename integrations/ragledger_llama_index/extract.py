@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from llama_index.core.schema import NodeRelationship
+from llama_index.core.schema import BaseNode, NodeRelationship, TextNode
 
 from ragledger.model import Candidate, IdSource, Returned
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read"]
 
+_HAVE_PLAIN_IDS = frozenset({TextNode})
+"""Nearly every node: `node_id` gives `id_`."""
 _SOURCE = NodeRelationship.SOURCE
 _UNREADABLE = Candidate(None, score_source="unreadable")
 
@@ -61,9 +63,13 @@ def _usual(result: Any, ledger: Ledger, reading: Reading, no_score: str | None) 
     key = ledger.source_kind_key
     try:
         nodes = [item.node for item in result]
+        if not (_HAVE_PLAIN_IDS.issuperset(map(type, nodes)) or _have_plain_ids({*map(type, nodes)})):
+            return None
         ids = [node.id_ for node in nodes]  # what `node_id` gives, which is a call for each
         scores = [item.score for item in result]
-        scored = None not in scores
+        scored = not scores or scores[0] is not None
+        if scored:
+            sum(scores)  # raises where one is none, and costs less than to compare each
         "".join(ids)  # raises where one is no text
         if not all(ids) or (not scored and scores.count(None) < len(scores)):
             return None
@@ -84,6 +90,11 @@ def _usual(result: Any, ledger: Ledger, reading: Reading, no_score: str | None) 
         score_source="node.score",
         signal=reading.signal,
     )
+
+
+def _have_plain_ids(kinds: set[type]) -> bool:
+    """Whether none of them makes an id of its own, which everything else would know the node by."""
+    return all(kind.node_id is BaseNode.node_id for kind in kinds)  # type: ignore[attr-defined]
 
 
 class _Reader:

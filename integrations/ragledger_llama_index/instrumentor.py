@@ -93,7 +93,9 @@ class _FromEnvironment:
 
     def __call__(self) -> Ledger | None:
         opening = self._lock._is_owned()  # type: ignore[attr-defined]  # noqa: SLF001  a signal handler searches
-        if not self._tried and not opening:
+        if not self._tried and opening:
+            hooks().searches.guard.count("llama_index.reentry")  # no row of this one
+        elif not self._tried:
             with self._lock:
                 if not self._tried:
                     self._find()

@@ -17,6 +17,7 @@ from ragledger.guard import Guard
 from ragledger.model import Candidate, Returned
 from ragledger.observation import Observation, Opening, open_observation
 from ragledger.texts import MOST_TEXTS
+from ragledger.unshown import unshown
 from ragledger.weights import UNREADABLE
 
 from . import extract, nesting, weights
@@ -48,6 +49,7 @@ class _Opening(Opening, frozen=True, kw_only=True):
         return Asked(instance, text, places(parent_span_id, tags)) if isinstance(text, str) else None
 
 
+@unshown
 class Search(msgspec.Struct, eq=False):
     """One call of a retriever, as it is being recorded."""
 
@@ -60,8 +62,6 @@ class Search(msgspec.Struct, eq=False):
     dense_answered: bool = False
     seats: list[Seat] = []
     """Of a member of retrievers that fuse."""
-
-    __repr__ = object.__repr__  # a struct would show what was asked
 
 
 class Searches:

@@ -19,6 +19,7 @@ from ragledger.extraction import Reading
 from ragledger.forks import unforked
 from ragledger.model import Returned
 from ragledger.observation import NullObservation, Observation, Opening, open_observation
+from ragledger.unshown import unshown
 from ragledger.weights import UNREADABLE
 
 from . import extract
@@ -42,6 +43,7 @@ class _Observed(NamedTuple):
     said: Mapping[str, str]
 
 
+@unshown
 class _Item(NamedTuple):
     """A node and its score, as a retriever would give them."""
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from .bounded import forget_oldest
 from .digests import blake2b
+from .unshown import unshown
 
 if TYPE_CHECKING:
     from .clock import Clock
@@ -41,6 +42,7 @@ class Place(NamedTuple):
     turn: Hashable = None
 
 
+@unshown
 class Asked(NamedTuple):
     """Who was asked what, and below what. `again`: the framework says itself that it asks the same one again."""
 

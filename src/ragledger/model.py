@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import repeat, starmap
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 from uuid import UUID
 
 from msgspec import Meta, Struct, msgpack
+
+from .unshown import unshown
 
 __all__ = [
     "ActorKind",
@@ -52,13 +54,15 @@ ErrorOrigin: TypeAlias = Literal["infra", "provider", "caller", "unknown"]
 IdSource: TypeAlias = Literal["framework", "metadata", "derived"]
 Votable: TypeAlias = tuple[tuple[int, "str | None"], ...]
 """Rank and chunk id of the hits that a search returned: what may be voted on."""
-Admitted: TypeAlias = "Votable | list[str]"
-"""The same as it is kept: of the usual result the ids alone, in order. Few votes are given, and most pairs never read."""
+Admitted: TypeAlias = "Votable | tuple[str, ...]"
+"""The same as it is kept: of the usual result the ids alone, in order. Few votes are given, and most pairs never read.
+A value: what an adapter handed in is a list that its owner may go on to change."""
 
 
 def votable(admitted: Admitted) -> Votable:
     """The pairs."""
-    return tuple(enumerate(admitted, 1)) if isinstance(admitted, list) else admitted
+    is_ids = bool(admitted) and isinstance(admitted[0], str)  # then all of them are
+    return tuple(enumerate(cast("tuple[str, ...]", admitted), 1)) if is_ids else cast("Votable", admitted)
 
 
 _NONE, _ADMITTED = repeat(None), repeat(object=True)
@@ -259,7 +263,7 @@ class SearchRecord(Struct, frozen=True, array_like=True, gc=False, tag="s"):
         """Which hits may be voted on."""
         hits = self.hits
         if isinstance(hits, Returned):
-            return hits.chunk_ids
+            return tuple(hits.chunk_ids)
         return tuple([(hit.rank, hit.chunk_id) for hit in hits if hit.admitted])
 
 
@@ -304,6 +308,7 @@ class FeedbackRecord(Struct, frozen=True, array_like=True, tag="f"):
     checked: bool
 
 
+@unshown
 class Text(Struct, frozen=True, array_like=True, gc=False):
     """What was asked (rank 0, always there, null where nobody said it), or the text of the hit of that rank.
 

@@ -19,6 +19,7 @@ from .model import Candidate, Receipt, Returned, Status, votable
 from .ports import TraceIds
 from .scope import scope as current_scope
 from .texts import Told
+from .unshown import unshown
 from .weights import UNKNOWN, UNREADABLE, FrozenWeights, Weights, declared, freeze
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["NULL", "NullObservation", "Observation", "Opening", "current", "open_observation"]
 
 
+@unshown
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a search before it runs. `said` wins over the scope: the `ragledger.*` keys of the call."""
 
@@ -60,6 +62,7 @@ _OPEN = Receipt(search_id=None, status="disabled", reason="still_open")
 _open: contextvars.ContextVar[Observation | None] = contextvars.ContextVar("ragledger.open", default=None)
 
 
+@unshown
 class Observation(msgspec.Struct, eq=False):
     """One search being recorded.
 
@@ -102,8 +105,6 @@ class Observation(msgspec.Struct, eq=False):
     start_ticks: int | None = None
     stop_ticks: int | None = None
     _token: contextvars.Token[Observation | None] | None = None
-
-    __repr__ = object.__repr__  # a struct would show what was asked
 
     @classmethod
     def begun(cls, recorder: Recorder, opening: Opening, scope: Scope) -> Observation:

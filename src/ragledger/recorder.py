@@ -14,6 +14,7 @@ from .guard import Guard
 from .ids import new_id
 from .known import KnownSearches
 from .model import (
+    Admitted,
     Candidate,
     FeedbackRecord,
     Receipt,
@@ -39,6 +40,8 @@ __all__ = ["Recorder"]
 
 _NOTHING = Composed((), None, None, None, None, None)
 _UNCOUNTED = frozenset({"fault", FATE_UNKNOWN})  # counted as what it was; no refusal
+_INTERRUPTED = "interrupted"  # nobody can say what became of the record: `put` has not come back
+_UNKNOWN = frozenset({FATE_UNKNOWN, _INTERRUPTED})
 _FAULT = Receipt(search_id=None, status="refused", reason="fault")
 
 
@@ -222,31 +225,32 @@ class Recorder:
         if record is not None and self._privacy.veils:
             record = self._veiled(record)
         if record is not None:
+            refusal: str | None = _INTERRUPTED
             try:
+                admitted = record.admitted  # by value, before anybody else can change what was handed in
                 refusal = self.put(record)
-            except BaseException:
-                observation.given = Receipt(
-                    search_id=record.search_id, status="unknown", reason="interrupted"
-                )
-                raise
-            try:
-                self._answer(observation, record, refusal)
-            except Exception as fault:  # noqa: BLE001  the row is kept all the same
+                self._answer(observation, record.search_id, refusal, admitted)
+            except BaseException as fault:
+                # Ctrl-C may come at any line: what `put` has said by then is what is known.
+                observation.given = self.receipt(record.search_id, refusal)
+                if not isinstance(fault, Exception):
+                    raise
                 self.guard.take("row", fault)
             if self._stores_text:
                 self._keep_texts(observation, record)
         return record
 
-    def _answer(self, observation: Observation, record: SearchRecord, refusal: str | None) -> None:
+    def _answer(
+        self, observation: Observation, search_id: UUID, refusal: str | None, admitted: Admitted
+    ) -> None:
         """What the caller gets, and what votes are checked against."""
-        admitted = record.admitted
         if refusal is None:
             observation.admitted, observation.given = admitted, None
         else:
-            observation.given = self.receipt(record.search_id, refusal, votable(admitted))
+            observation.given = self.receipt(search_id, refusal, votable(admitted))
             if observation.given.search_id is None:
                 return
-        self.known.remember(record.search_id, admitted)
+        self.known.remember(search_id, admitted)
 
     def _veiled(self, record: SearchRecord) -> SearchRecord | None:
         """As it is kept at this level of privacy; a record that cannot be veiled is not kept."""
@@ -258,7 +262,7 @@ class Recorder:
         """What the caller gets for a record that `put` answered with `refusal`."""
         if refusal is None:
             return Receipt(search_id=search_id, status=self.kept_as, hits=hits)
-        if refusal == FATE_UNKNOWN:
+        if refusal in _UNKNOWN:
             return Receipt(search_id=search_id, status="unknown", reason=refusal, hits=hits)
         return Receipt(search_id=None, status="refused", reason=refusal)
 

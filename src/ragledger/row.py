@@ -41,8 +41,7 @@ def search_row(
     flags, opening, frozen = observation.flags, observation.opening, observation.weights
     # Every search comes here: columns that are nearly always the same come in groups that were made once. What may
     # flag something comes before the flags.
-    plain = observation.scope is NOTHING_SAID and not opening.said
-    around: _Columns = _NO_CIRCUMSTANCES if plain else circumstances(observation, flags)
+    around: _Columns = circumstances(observation, flags)
     outcome = _FINE
     if status != "ok" or observation.degraded_reason is not None:
         outcome = _outcome(observation, status, exc, skip_reason, flags)

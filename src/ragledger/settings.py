@@ -81,7 +81,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def __repr__(self) -> str:
         """Without the dsn and the key: a repr ends up in logs."""
-        return f"Settings(project={self.project!r}, schema={self.schema!r}, ship={self.ship!r})"
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("project", self.project), ("schema", self.schema), ("ship", self.ship)]
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", self.schema):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .model import SearchRecord, Text, TextsRecord
+from .unshown import unshown
 
 __all__ = ["ASK_AGAIN_S", "LONGEST_TEXT", "MOST_TEXTS", "TextsPause", "Told", "texts_of"]
 
@@ -41,6 +42,7 @@ class TextsPause:
         return time.monotonic() < self.until
 
 
+@unshown
 class Told(NamedTuple):
     """What adapter and application have said so far; chunks in the order in which they are returned."""
 

@@ -13,7 +13,8 @@ import ragledger
 from ragledger import Candidate, HitNotReturned
 from ragledger.ids import new_id
 from ragledger.known import KnownSearches
-from ragledger.model import Receipt
+from ragledger.model import Receipt, Returned, votable
+from ragledger.observation import Opening
 
 
 def test_p6_a_search_that_found_nothing_has_an_id(world: World):
@@ -99,3 +100,41 @@ def test_a_vote_on_a_skip_or_a_failed_search_names_no_hit(world: World):
     with pytest.raises(HitNotReturned):
         world.ledger.vote(skipped.search_id, rank=1, outcome="relevant")
     assert world.sink.votes == []
+
+
+def test_p7_what_may_be_voted_on_is_what_was_returned_whatever_becomes_of_the_adapter_s_list(world: World):
+    ids = ["a", "b"]
+    observation = world.ledger.recorder.open(Opening(framework="other"))
+    observation.finish(Returned(chunk_ids=ids, document_ids=[None, None]))
+    ids[:] = ["x", "b", "c"]
+    hits = ((1, "a"), (2, "b"))
+    assert world.ledger.recorder.known.hits_of(observation.search_id) == observation.receipt.hits == hits
+    with pytest.raises(HitNotReturned):
+        world.ledger.vote(observation.search_id, "x", "relevant")
+
+
+def test_p7_nor_while_the_sink_keeps_the_row(world: World, monkeypatch: pytest.MonkeyPatch):
+    ids, put = ["a"], world.sink.put
+
+    def change(record: Any) -> Any:
+        refusal = put(record)
+        ids.append("b")
+        return refusal
+
+    monkeypatch.setattr(world.ledger.recorder._sink, "put", change)
+    observation = world.ledger.recorder.open(Opening(framework="other"))
+    observation.finish(Returned(chunk_ids=ids, document_ids=[None]))
+    assert observation.receipt.hits == ((1, "a"),)
+
+
+@pytest.mark.parametrize(
+    ("admitted", "pairs"),
+    [
+        ((), ()),
+        (("a", "b"), ((1, "a"), (2, "b"))),
+        (((1, "a"), (3, None)), ((1, "a"), (3, None))),
+        (((2, None),), ((2, None),)),
+    ],
+)
+def test_what_is_kept_of_the_hits_gives_the_pairs(admitted: Any, pairs: Any):
+    assert votable(admitted) == pairs

@@ -101,7 +101,7 @@ class OtelNarrator:
             attributes,
             start_time=known.start_ns,
         )
-        return _SpanNarration(span, current, attributes, self._contents, beside)
+        return _SpanNarration(span, attributes, self._contents, beside)
 
 
 def narrator_for(provider: TracerProvider | None, contents: Contents | None = None) -> OtelNarrator:
@@ -146,19 +146,18 @@ def trace_ids(span: Span, owner: str | None) -> TraceIds:
 
 
 class SpanInContext:
-    """A span that can be made current, in the context that was when it began."""
+    """A span that can be made current, in the context of that moment: its processors may have attached to it."""
 
-    __slots__ = ("_around", "_beside", "_token", "span")
+    __slots__ = ("_beside", "_token", "span")
 
-    def __init__(self, span: Span, around: Context | None = None, beside: Beside | None = None) -> None:
+    def __init__(self, span: Span, beside: Beside | None = None) -> None:
         self.span = span
-        self._around = around
         self._beside = beside
         self._token: object | None = None
 
     def attach(self) -> None:
         """Makes it current."""
-        context = trace.set_span_in_context(self.span, self._around)
+        context = trace.set_span_in_context(self.span)
         self._token = otel_context.attach(context if self._beside is None else self._beside.within(context))
 
     def detach(self) -> None:
@@ -179,13 +178,11 @@ class _SpanNarration(SpanInContext):
     def __init__(
         self,
         span: Span,
-        around: Context,
         opening: Mapping[str, Any],
         contents: Contents | None,
         beside: Beside | None,
     ) -> None:
         self.span = span  # as the base does: a call less for every search
-        self._around = around
         self._beside = beside
         self._token = None
         self._opening = opening

@@ -11,6 +11,7 @@ import pytest
 
 import ragledger
 from ragledger import registry
+from ragledger_llama_index.hooks import hooks
 from ragledger_llama_index.instrumentor import _FromEnvironment
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -62,3 +63,4 @@ def test_a_signal_handler_that_searches_meanwhile_waits_for_nobody(monkeypatch: 
     thread.join(30)
     assert inside == [None]
     assert source() == "opened"
+    assert hooks().searches.guard.faults.pop("llama_index.reentry") == 1  # P5: it has no row
