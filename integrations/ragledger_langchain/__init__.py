@@ -34,14 +34,15 @@ __all__ = ["LangChainInstrumentor", "feedback_tool", "install", "observe", "obse
 
 def __getattr__(name: str) -> Any:
     # Late: opentelemetry.instrumentation imports asyncio (40 ms), and only agents need LangChain's tools.
+    # Once: the lock is held by background work too, and a tool may be made for each request.
     if name == "LangChainInstrumentor":
         with unforked:
             from . import instrumentor
 
-        return instrumentor.LangChainInstrumentor
+        return globals().setdefault(name, instrumentor.LangChainInstrumentor)
     if name in {"feedback_tool", "search_tool"}:
         with unforked:
             from . import tools
 
-        return getattr(tools, name)
+        return globals().setdefault(name, getattr(tools, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from ragledger.drift import disabled
 from ragledger.extraction import load_entry_points
-from ragledger.forks import unforked
+from ragledger.forks import ForkLock
 
 from . import listening, recording
 from .installed import MARK, Mark, State, distinct, known_state, mark_of
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from ragledger import Ledger
 
 __all__ = ["install", "uninstall", "unwatch", "watch", "watched_by", "wrap_for_marks"]
+
+_wrapping = (
+    ForkLock()
+)  # no thread that does I/O holds it: an application may make its retriever for each request
 
 
 def install(cls: type[BaseRetriever] | None = None) -> None:
@@ -40,25 +44,31 @@ def install(cls: type[BaseRetriever] | None = None) -> None:
 
 def wrap_for_marks(cls: type[BaseRetriever] | None = None) -> None:
     """`install`, raising what LangChain makes it raise."""
-    with unforked:
+    bases = (
+        [base for base in reversed(cls.__mro__) if issubclass(base, BaseRetriever)] if cls is not None else []
+    )
+    state = known_state()
+    if state.observing and _is_installed() and not any(True for base in bases for _ in _bare(base, state)):
+        return  # as nearly always: nobody is waited for
+    _load_offered()
+    with _wrapping:
         state = _state()
         state.observing = True
-        if cls is not None:
-            for base in reversed(cls.__mro__):
-                if issubclass(base, BaseRetriever):
-                    _wrap_own(base, state)
+        for base in bases:
+            _wrap_own(base, state)
 
 
 def watch(ledger: Ledger) -> None:
     """Has every retriever of this process recorded in the ledger."""
-    with unforked:
+    _load_offered()
+    with _wrapping:
         state = _state()
         state.everywhere = distinct((*state.everywhere, ledger))
 
 
 def unwatch(ledger: Ledger) -> None:
     """Ends `watch`; the classes are put back as they were unless a retriever has been observed by itself."""
-    with unforked:
+    with _wrapping:
         state = known_state()
         state.everywhere = tuple([known for known in state.everywhere if known is not ledger])
         if not state.everywhere and not state.observing:
@@ -72,7 +82,7 @@ def watched_by() -> tuple[Ledger, ...]:
 
 def uninstall() -> None:
     """Puts the classes back as they were. A wrapper that another library has wrapped stays, and passes through."""
-    with unforked:
+    with _wrapping:
         listening.unlisten()
         for cls in _classes(BaseRetriever):
             for name in (*_METHODS, "__init_subclass__"):
@@ -89,13 +99,21 @@ def uninstall() -> None:
 def _state() -> State:
     """What is installed, installing it first where nothing is."""
     state = known_state()
-    if _own_mark(BaseRetriever, "__init_subclass__") is None:
-        with state.guard("extractors"):
-            load_entry_points()
+    if not _is_installed():
         _wrap_init_subclass(state)
         for cls in _classes(BaseRetriever):
             _wrap_own(cls, state)
     return state
+
+
+def _load_offered() -> None:
+    """Before the lock is taken: the first time it imports, which waits for the imports of other threads."""
+    with known_state().guard("extractors"):
+        load_entry_points()
+
+
+def _is_installed() -> bool:
+    return _own_mark(BaseRetriever, "__init_subclass__") is not None
 
 
 def _classes(base: type) -> Iterator[type]:
@@ -116,18 +134,23 @@ def _own_mark(cls: type, name: str) -> Mark | None:
 
 
 def _wrap_own(cls: type, state: State) -> None:
-    for name, wrapping in _METHODS.items():
+    for name, entry in _bare(cls, state):
+        # None: from a mixin that is no retriever. What it does without super() counts too.
+        original = entry if entry is not None else _inherited(cls, name, getattr(cls, name))
+        _put(cls, name, entry, _METHODS[name](original, state), state)
+
+
+def _bare(cls: type, state: State) -> Iterator[tuple[str, Any]]:
+    """The methods that are still to be wrapped, each with what stands in the class itself."""
+    for name in _METHODS:
         entry = cls.__dict__.get(name)
         if entry is None:
-            found = getattr(cls, name)
-            if (
-                mark_of(found) is None
-            ):  # from a mixin that is no retriever: what it does without super() counts too
-                _put(cls, name, None, wrapping(_inherited(cls, name, found), state), state)
+            if mark_of(getattr(cls, name)) is None:
+                yield name, None
         elif callable(entry) and not isinstance(entry, staticmethod):
             mark = mark_of(entry)
             if mark is None or mark.owner is not cls or mark.state is not state:
-                _put(cls, name, entry, wrapping(entry, state), state)
+                yield name, entry
 
 
 def _put(cls: type, name: str, original: Any, wrapper: Any, state: State) -> None:

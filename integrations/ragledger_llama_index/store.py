@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 from ragledger.extraction import Reading
-from ragledger.forks import unforked
+from ragledger.forks import ForkLock
 from ragledger.model import Returned
 from ragledger.observation import NullObservation, Observation, Opening, open_observation
 from ragledger.unshown import unshown
@@ -35,6 +35,7 @@ __all__ = ["observe_store"]
 _S = TypeVar("_S")
 _MARK = "_ragledger_observes"
 _UNREADABLE = Reading(weights=UNREADABLE)
+_wrapping = ForkLock()  # no thread that does I/O holds it: an application may make its store for each request
 
 
 class _Observed(NamedTuple):
@@ -70,22 +71,28 @@ def observe_store(store: _S, ledger: Ledger, *, corpus: str | None = None) -> _S
     if not isinstance(target, BasePydanticVectorStore):
         raise TypeError(f"expected a vector store or an index over one, got {type(store).__name__}")
     key = id(target)
-    with unforked:
-        for name in ("query", "aquery"):
-            _wrap(type(target), name)
-        reference = weakref.ref(target, lambda _: _observed.pop(key, None))
-        _observed[key] = _Observed(reference, ledger, {"corpus": corpus} if corpus is not None else {})
+    if any(True for _ in _bare(type(target))):
+        with _wrapping:
+            _wrap(type(target))
+    reference = weakref.ref(target, lambda _: _observed.pop(key, None))
+    _observed[key] = _Observed(reference, ledger, {"corpus": corpus} if corpus is not None else {})
     return store
 
 
-def _wrap(cls: type, name: str) -> None:
-    """Every definition among the bases: which of them runs is the application's to say."""
+def _wrap(cls: type) -> None:
+    for base, name, original in _bare(cls):
+        wrap = _alistening(original) if inspect.iscoroutinefunction(original) else _listening(original)
+        setattr(wrap, _MARK, original)
+        setattr(base, name, wrap)
+
+
+def _bare(cls: type) -> Iterator[tuple[type, str, Any]]:
+    """Every definition among the bases that is still to be wrapped: which of them runs is the application's to say."""
     for base in cls.__mro__:
-        original = vars(base).get(name)
-        if inspect.isfunction(original) and not hasattr(original, _MARK):
-            wrap = _alistening(original) if inspect.iscoroutinefunction(original) else _listening(original)
-            setattr(wrap, _MARK, original)
-            setattr(base, name, wrap)
+        for name in ("query", "aquery"):
+            original = vars(base).get(name)
+            if inspect.isfunction(original) and not hasattr(original, _MARK):
+                yield base, name, original
 
 
 def _listening(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -119,6 +119,10 @@ class Shipper:
         """Lets the next pass look for other writers at once."""
         self._next_adoption = 0.0
 
+    def stop(self) -> None:
+        """Ends the pass after its current batch; may be called by a signal handler."""
+        self.stopping = True
+
     def close(self) -> None:
         """Closes the connection. The journal keeps what is left."""
         for path in list(self._live):

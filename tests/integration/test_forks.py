@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from held import held_elsewhere
 from integration.shipping import SEARCH, World, run
 from psycopg import waiting
 
@@ -36,7 +37,7 @@ from ragledger.forks import unforked
 
 class Watching:
     def find_spec(self, name, path=None, target=None):
-        if not unforked._is_owned():
+        if not unforked.held:
             outside.append((threading.current_thread().name, name))
 
 outside = []
@@ -76,12 +77,17 @@ def test_nothing_is_imported_either_while_the_database_is_away(write: str) -> No
     run(WATCHED, dsn, dsn, repr({"write": write, "exit_drain_s": 0.1}), "away")
 
 
-def test_a_fork_waits_for_what_is_half_done() -> None:
+OF_AN_ADAPTER = forks.ForkLock()  # made here once, as by a module: a fork waits for each that there is
+LOCKS = pytest.mark.parametrize("lock", [unforked, OF_AN_ADAPTER], ids=["unforked", "an adapter's"])
+
+
+@LOCKS
+def test_a_fork_waits_for_what_is_half_done(lock: forks.ForkLock) -> None:
     done: list[str] = []
     begun = threading.Event()
 
     def work() -> None:
-        with unforked:
+        with lock:
             begun.set()
             time.sleep(0.2)  # long enough to be forked in
             done.append("done")
@@ -89,36 +95,60 @@ def test_a_fork_waits_for_what_is_half_done() -> None:
     thread = threading.Thread(target=work)
     thread.start()
     begun.wait()
-    assert in_child(lambda: done == ["done"] and _is_free()) == 0
+    assert in_child(lambda: done == ["done"] and _is_free(lock)) == 0
     thread.join()
-    assert _is_free()
+    assert _is_free(lock)
 
 
-def test_a_fork_inside_of_such_a_moment_waits_for_nobody() -> None:
-    with unforked:
-        assert in_child(unforked._is_owned) == 0  # type: ignore[attr-defined]
-        assert unforked._is_owned()  # type: ignore[attr-defined]
-    assert _is_free()
+@LOCKS
+def test_a_fork_inside_of_such_a_moment_waits_for_nobody(lock: forks.ForkLock) -> None:
+    with lock:
+        assert in_child(lambda: lock.held) == 0
+        assert lock.held
+    assert _is_free(lock)
 
 
-def test_what_hangs_keeps_nobody_from_forking(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forks, "_LONGEST_S", 0.05)
-    begun, end = threading.Event(), threading.Event()
+def test_a_fork_beside_one_who_holds_an_adapters_lock_and_wants_the_other_ends() -> None:
+    begun = threading.Event()
 
     def work() -> None:
-        with unforked:
+        with OF_AN_ADAPTER:
             begun.set()
-            end.wait()
+            time.sleep(0.2)  # the fork has begun
+            with unforked:
+                pass
 
     thread = threading.Thread(target=work)
     thread.start()
     begun.wait()
-    # By its main thread: another one may get the identity of the one that is not there, and with it the lock.
-    assert in_child(lambda: unforked.acquire(blocking=False)) == 0, "held by a thread that is not there"
-    assert not _is_free(), "the parent's own was let go of"
-    end.set()
+    assert in_child(lambda: _is_free(unforked) and _is_free(OF_AN_ADAPTER)) == 0
     thread.join()
-    assert _is_free()
+    assert OF_AN_ADAPTER._hung == -1
+    assert unforked._hung == -1, "they waited for each other"
+
+
+@LOCKS
+@pytest.mark.timeout(60)
+def test_what_hangs_keeps_nobody_from_forking(lock: forks.ForkLock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_LONGEST_S", 0.05)
+    with held_elsewhere(lock):
+        # By its main thread: another one may get the identity of the one that is not there, and with it the lock.
+        assert in_child(lambda: lock.take(0)) == 0, "held by a thread that is not there"
+        assert not _is_free(lock), "the parent's own was let go of"
+        monkeypatch.setattr(forks, "_LONGEST_S", 3600)
+        assert in_child(lambda: lock.take(0)) == 0, (
+            "one that was waited for in vain, and is not waited for again"
+        )
+    assert _is_free(lock)
+
+
+@pytest.mark.timeout(60)
+def test_the_next_one_who_holds_it_is_waited_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_LONGEST_S", 0.05)
+    with held_elsewhere(unforked):
+        assert in_child(lambda: True) == 0
+    monkeypatch.setattr(forks, "_LONGEST_S", 30)
+    test_a_fork_waits_for_what_is_half_done(unforked)
 
 
 @pytest.mark.parametrize("how", ["made", "adopted"])
@@ -155,6 +185,36 @@ def test_a_child_keeps_no_lock_file_that_was_just_being_opened(
         assert lock_is_free(path)
 
 
+@pytest.mark.timeout(60)
+def test_p3_who_makes_a_writer_waits_for_no_background_work(tmp_path: Path) -> None:
+    """The first search of a forked worker does."""
+    path = tmp_path / f"{new_id().hex}.lock"
+    with held_elsewhere(unforked):
+        WriterState.create(path, new_id(), Identity("p", "h"), 1).close()
+
+
+@pytest.mark.timeout(60)
+def test_p3_nobody_forks_later_because_a_writer_is_being_made(tmp_path: Path) -> None:
+    """What takes its time on a slow disk is no moment that a fork has to wait for."""
+    path, begun, end = tmp_path / f"{new_id().hex}.lock", threading.Event(), threading.Event()
+
+    def hold_on() -> bool:
+        begun.set()
+        return end.wait()
+
+    thread = threading.Thread(
+        target=lambda: WriterState.create(path, new_id(), Identity("p", "h"), 1, still=hold_on).close()
+    )
+    thread.start()
+    begun.wait()
+    try:
+        assert in_child(lambda: not end.is_set()) == 0
+        assert [lock._hung for lock in forks._locks] == [-1] * len(forks._locks), "it waited"
+    finally:
+        end.set()
+        thread.join()
+
+
 def test_the_driver_works_where_no_fork_falls_between_and_waits_where_one_may(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -166,14 +226,14 @@ def test_the_driver_works_where_no_fork_falls_between_and_waits_where_one_may(
 
     def steps(_: str) -> Iterator[Any]:
         for _ in range(3):
-            held.append(unforked._is_owned())  # type: ignore[attr-defined]
+            held.append(unforked.held)
             yield reading, waiting.Wait.R
-        held.append(unforked._is_owned())  # type: ignore[attr-defined]
+        held.append(unforked.held)
         raise psycopg.OperationalError
 
     class Selector(waiting.DefaultSelector):  # type: ignore[misc, valid-type]
         def select(self, timeout: float | None = None) -> Any:
-            free.append(not unforked._is_owned())  # type: ignore[attr-defined]
+            free.append(not unforked.held)
             return super().select(timeout)
 
     monkeypatch.setattr("psycopg.generators.connect", steps)
@@ -221,14 +281,14 @@ class child_that_stays:
         os.close(self._reading)
 
 
-def _is_free() -> bool:
+def _is_free(lock: forks.ForkLock) -> bool:
     """Asked by another thread than the one that may hold it."""
     got: list[bool] = []
 
     def ask() -> None:
-        got.append(unforked.acquire(blocking=False))
+        got.append(lock.take(0))
         if got[0]:
-            unforked.release()
+            lock.give_back()
 
     thread = threading.Thread(target=ask)
     thread.start()

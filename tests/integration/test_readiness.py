@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -117,5 +118,43 @@ def test_it_stands_back_unless_told_otherwise(
             added = os.getpriority(os.PRIO_PROCESS, sidecar.pid) - own
             is_batch = os.sched_getscheduler(sidecar.pid) == os.SCHED_BATCH
             assert (added, is_batch) == expected
+        finally:
+            sidecar.kill()
+
+
+_REFUSED = """
+import os, sys
+def refuse(*_): raise OSError(38, "Function not implemented")
+setattr(os, sys.argv[1], refuse)
+from ragledger.cli.following import stand_back
+before = os.getpriority(os.PRIO_PROCESS, 0)
+print(stand_back(3), os.getpriority(os.PRIO_PROCESS, 0) - before)
+"""
+
+
+@pytest.mark.parametrize(
+    ("refused", "expected"), [("sched_setscheduler", "True 3\n"), ("nice", "False 0\n")], ids=str
+)
+def test_what_the_system_refuses_keeps_it_from_nothing_else(refused: str, expected: str) -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", _REFUSED, refused], capture_output=True, text=True, check=True
+    )
+    assert found.stdout == expected
+
+
+def test_beside_the_embedded_server_it_does_not_stand_back(
+    own_server: EmbeddedServer, tmp_path: Path
+) -> None:
+    """A server that it has to start again would be slow for good: niceness is inherited and cannot be taken back."""
+    file, own = tmp_path / "ready", os.getpriority(os.PRIO_PROCESS, 0)
+    (tmp_path / "embedded").symlink_to(own_server.base)
+    home = {"RAGLEDGER_HOME": str(tmp_path)}
+    with _follow("embedded", "--ready-file", str(file), "--nice", "10", **home) as sidecar:
+        try:
+            wait_until(file.exists)
+            assert os.getpriority(os.PRIO_PROCESS, sidecar.pid) == own
+            assert sidecar.stderr is not None
+            said = sidecar.stderr.readline()
+            assert said == "ragledger ship: --nice does nothing with the embedded server\n"
         finally:
             sidecar.kill()

@@ -68,6 +68,39 @@ def test_batches_are_bounded_and_consecutive(writer: JournalWriter) -> None:
     assert sizes == [(1, 10), (11, 20), (21, 25)]
 
 
+@pytest.mark.parametrize("how", ["lives", "dies"])
+def test_p3_a_batch_is_bounded_by_bytes_too_and_nothing_is_taken_for_lost(tmp_path: Path, how: str) -> None:
+    """Searches with a thousand hits: 1,000 of them were a batch of 150 MB."""
+    writer = make_writer(tmp_path)
+    bodies = fill(writer, 10, size=1500 * KB)
+    if how == "dies":
+        die(writer)
+    reader = peek(writer) if how == "lives" else adopt(tmp_path, writer.writer_id)
+    sizes, found = [], []
+    while (batch := reader.next_batch(1000)) is not None:
+        sizes.append(len(batch.frames))
+        found += [frame.body for frame in batch.frames]
+        assert batch.damaged == ()
+        reader.commit(batch)
+    assert sizes == [3, 3, 3, 1]
+    assert found == bodies
+    reader.close()
+
+
+def test_p5_what_is_missing_beyond_a_batch_that_is_full_of_bytes_is_counted_in_the_next(
+    writer: JournalWriter,
+) -> None:
+    fill(writer, 4, size=2100 * KB)
+    die(writer)
+    for path in paths(writer)[-1:]:
+        path.unlink()
+    reader = adopt(writer.directory, writer.writer_id)
+    found, damaged = drain(reader)
+    assert sorted([number for number, _ in found] + damaged) == [1, 2, 3, 4]
+    assert damaged
+    reader.close()
+
+
 def test_p5_a_batch_that_is_not_committed_is_read_again(writer: JournalWriter) -> None:
     fill(writer, 5)
     reader = peek(writer)

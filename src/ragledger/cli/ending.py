@@ -6,12 +6,16 @@ import os
 import select
 import signal
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Ending"]
 
 
 class Ending:
-    """SIGTERM and SIGINT ask for it; `then` is called in the handler.
+    """SIGTERM and SIGINT ask for it while its block runs; `then` is called in the handler.
 
     A handler runs in the main thread between any two of its instructions, also inside `wait`. So it takes no lock: one of
     `threading.Event` that `wait` has just taken would be waited for without end.
@@ -20,10 +24,21 @@ class Ending:
     def __init__(self, then: Callable[[], None] = lambda: None) -> None:
         self._asked = False
         self._then = then
+        self._before: list[tuple[int, Any]] = []
+
+    def __enter__(self) -> Self:
         self._read, self._write = os.pipe()
         os.set_blocking(self._write, False)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._ask)
+            self._before.append((number, signal.signal(number, self._ask)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._before:  # first: a handler writes to the pipe
+            number, handler = self._before.pop()
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        os.close(self._read)
+        os.close(self._write)
 
     def asked(self) -> bool:
         """Whether it is time to end."""

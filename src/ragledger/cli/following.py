@@ -20,22 +20,24 @@ NICE = 10
 """By Linux' weights a tenth of what another process gets, where all processors are busy."""
 
 
-def stand_back(nice: int) -> None:
-    """Has an application that wakes up beside this process run at once: it has all the time, and a search has not."""
-    if nice:
-        with contextlib.suppress(OSError):  # a container may forbid it
-            if hasattr(os, "sched_setscheduler"):
-                os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-            os.nice(nice)
+def stand_back(nice: int) -> bool:
+    """Has an application that wakes up beside this process run at once: it has all the time, and a search has not.
+
+    Whether it is as nice as asked for. Being a batch process besides is a gift that some systems do not have.
+    """
+    if not nice:
+        return True
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with contextlib.suppress(OSError):  # a container may forbid it
+        os.nice(nice)
+    if hasattr(os, "SCHED_BATCH"):
+        with contextlib.suppress(OSError):  # musl has the name only
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    return os.getpriority(os.PRIO_PROCESS, 0) >= min(before + nice, 19)
 
 
-def follow(shipper: Shipper, every_s: float, ready_file: Path | None) -> None:
-    """Ships until SIGTERM or SIGINT; ready after a pass that the table took, and not while it takes none."""
-
-    def leave() -> None:
-        shipper.stopping = True
-
-    ending = Ending(leave)
+def follow(shipper: Shipper, ending: Ending, every_s: float, ready_file: Path | None) -> None:
+    """Ships until the ending; ready after a pass that the table took, and not while it takes none."""
     typer.echo("ragledger ship: following", err=True)
     failures = 0
     with Readiness("ragledger ship", ready_file) as readiness:

@@ -50,6 +50,10 @@ class Passes:
 
     def follow(self) -> None:
         """Until SIGTERM or SIGINT. The database may go away and come back."""
+        with self._ending:
+            self._follow()
+
+    def _follow(self) -> None:
         while not self._ending.asked():
             try:
                 with session_for(self._target) as connection, permitted():

@@ -8,6 +8,7 @@ a lock of its own.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,6 @@ from ragledger.forks import unforked
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-try:
-    import fcntl
-except ImportError:  # Windows: refused by name in `layout.refuse_platform`, before any lock is taken
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["FileLock"]
 

@@ -20,6 +20,7 @@ from .state import WriterState
 __all__ = ["Backlog", "Batch"]
 
 _WINDOW = 1 << 20
+_MOST_BYTES = 4 << 20  # of a batch: a search may have a thousand hits, and its texts
 
 
 class _Position(NamedTuple):
@@ -62,7 +63,7 @@ class Backlog:
         self._looks_back = True
 
     def next_batch(self, limit: int) -> Batch | None:
-        """Up to `limit` numbers after the last commit; None when there is nothing new that is complete."""
+        """Up to `limit` numbers after the last commit, and about 4 MB; None when there is nothing new that is complete."""
         # Said here too: a commit whose answer was lost, and another shipper's, are known from the table only.
         self.state.shipped = max(self.state.shipped, self.shipped)
         if self._looks_back:
@@ -191,6 +192,7 @@ class _Gathering:
         self.damaged: list[int] = []
         self.texts: list[Place] = []
         self._limit = limit
+        self._bytes = 0
 
     @property
     def is_full(self) -> bool:
@@ -204,6 +206,7 @@ class _Gathering:
         if self.is_full:
             return False
         self.frames.append(frame)
+        self._bytes += len(frame.body)
         self.number = frame.number
         return True
 
@@ -216,4 +219,6 @@ class _Gathering:
 
     @property
     def _room(self) -> int:
+        if self._bytes >= _MOST_BYTES:
+            return 0  # for what is missing neither: what follows may be there
         return self._limit - len(self.frames) - len(self.damaged)

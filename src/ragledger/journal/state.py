@@ -8,6 +8,7 @@ killed in between would leave a number that never was.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -21,7 +22,7 @@ from uuid import UUID
 import msgspec
 
 from ragledger import sanitise
-from ragledger.forks import unforked
+from ragledger.forks import ForkLock
 
 from . import directory as files
 
@@ -66,7 +67,7 @@ class Identity(msgspec.Struct, frozen=True):
 class WriterState:
     """The lock and the counters of one writer: held by the writer itself, or by whoever adopts a dead one.
 
-    No fork falls between the descriptor and the list of those that a child lets go of.
+    No fork falls between opening the file and the list of those that a child lets go of; what takes longer comes after.
     """
 
     def __init__(self, path: Path, fd: int, page: mmap.mmap) -> None:
@@ -99,23 +100,22 @@ class WriterState:
         hidden = path.with_suffix(".new")
         raw = msgspec.msgpack.encode(identity)
         pid = os.getpid() if pid is None else pid
-        with unforked:
-            fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not still():
-                    raise FileExistsError(path.name)  # noqa: TRY301  cleaned up below
-                files.reserve(fd, _SIZE)
-                page = mmap.mmap(fd, _SIZE)
-                _STATIC.pack_into(page, 0, _MAGIC, _VERSION, pid, writer_id.bytes, started_at)
-                struct.pack_into("=Q", page, _IDENTITY, len(raw))
-                page[_IDENTITY + 8 : _IDENTITY + 8 + len(raw)] = raw
-                os.rename(hidden, path)
-            except BaseException:
-                os.close(fd)
-                hidden.unlink(missing_ok=True)
-                raise
+        fd = _open_file(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not still():
+                raise FileExistsError(path.name)  # noqa: TRY301  cleaned up below
+            files.reserve(fd, _SIZE)
+            page = mmap.mmap(fd, _SIZE)
+            _STATIC.pack_into(page, 0, _MAGIC, _VERSION, pid, writer_id.bytes, started_at)
+            struct.pack_into("=Q", page, _IDENTITY, len(raw))
+            page[_IDENTITY + 8 : _IDENTITY + 8 + len(raw)] = raw
+            os.rename(hidden, path)
             return cls(path, fd, page)
+        except BaseException:
+            _close_file(fd)
+            hidden.unlink(missing_ok=True)
+            raise
 
     @classmethod
     def peek(cls, path: Path) -> WriterState | None:
@@ -129,21 +129,20 @@ class WriterState:
 
     @classmethod
     def _open(cls, path: Path, *, lock: bool) -> WriterState | None:
-        with unforked:
-            try:
-                fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            except OSError:
-                return None
-            try:
-                if lock:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    # Between open and lock the last adopter may have finished and unlinked the file.
-                    if not files.leads_to(path, os.fstat(fd)):
-                        raise FileNotFoundError(path.name)
-                return cls(path, fd, mmap.mmap(fd, _SIZE))
-            except (OSError, ValueError, msgspec.DecodeError):
-                os.close(fd)
-                return None
+        try:
+            fd = _open_file(path, os.O_RDWR)
+        except OSError:
+            return None
+        try:
+            if lock:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Between open and lock the last adopter may have finished and unlinked the file.
+                if not files.leads_to(path, os.fstat(fd)):
+                    raise FileNotFoundError(path.name)
+            return cls(path, fd, mmap.mmap(fd, _SIZE))
+        except (OSError, ValueError, msgspec.DecodeError):
+            _close_file(fd)
+            return None
 
     @property
     def attempted(self) -> int:
@@ -208,12 +207,12 @@ class WriterState:
 
         In a forked child this leaves the parent's lock alone: it closes a duplicate.
         """
-        with unforked:
+        with _files:
             if self._fd >= 0:
                 mapped, self.counters = self.counters, memoryview(bytearray(self._page[:])).cast("Q")
                 mapped.release()
                 self._page.close()
-                os.close(self._fd)
+                _close_file(self._fd)
                 self._fd = -1
 
 
@@ -254,6 +253,22 @@ def lock_is_free(path: Path) -> bool:
     return True
 
 
+def _open_file(path: Path, flags: int) -> int:
+    with _files:
+        fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+        _descriptors.add(fd)
+    return fd
+
+
+def _close_file(fd: int) -> None:
+    with _files:
+        _descriptors.discard(fd)
+        os.close(fd)
+
+
+# Its own: the first search of a forked child makes a writer, and must not wait for an import.
+_files = ForkLock()
+_descriptors: set[int] = set()
 _held: weakref.WeakSet[WriterState] = weakref.WeakSet()
 
 
@@ -261,6 +276,9 @@ def _after_fork() -> None:
     """A child that kept a lock file open would keep its writer alive: the parent's, or one that the parent adopts."""
     for state in list(_held):
         state.close()
+    for fd in list(_descriptors):  # a state that a thread of the parent was just making
+        with contextlib.suppress(OSError):
+            _close_file(fd)
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -18,7 +18,7 @@ __all__ = ["InTurn"]
 
 
 class InTurn(Writer):
-    """Holds what is written until it is finished: about 1.5 kB a search of 10 hits, so a batch takes 1.5 MB."""
+    """Holds what is written to one table until it is finished: of a batch, which the backlog bounds, some MB at most."""
 
     def __init__(self, cursor: Cursor[Any]) -> None:
         self._server = LibpqWriter(cursor)
@@ -31,7 +31,8 @@ class InTurn(Writer):
     def finish(self, exc: BaseException | None = None) -> None:
         """Sends all of it, or tells the server why there is nothing."""
         if exc is None:
-            for part in self._parts:
-                self._server.write(part)
+            self._parts.reverse()
+            while self._parts:
+                self._server.write(self._parts.pop())  # not held any longer than it must
         self._parts.clear()
         self._server.finish(exc)

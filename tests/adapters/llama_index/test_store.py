@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from adapters.llama_index.doubles import vector_index
+from held import held_elsewhere
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
@@ -22,9 +23,10 @@ from llama_index.core.vector_stores.types import (
 )
 
 import ragledger
+from ragledger.forks import unforked
 from ragledger.testing import memory_ledger as open_memory_ledger
 from ragledger_llama_index import observe_store
-from ragledger_llama_index.store import _observed
+from ragledger_llama_index.store import _observed, _wrapping
 
 QUERY = VectorStoreQuery(query_embedding=[1.0, 0.0], similarity_top_k=2)
 
@@ -204,3 +206,23 @@ def test_p10_a_store_below_a_retriever_of_another_ledger_is_a_root_there(
     assert (above.retriever, above.depth, above.vector_available) == ("VectorIndexRetriever", 0, True)
     assert (below.retriever, below.depth, below.parent_id) == ("SimpleVectorStore", 0, None)
     assert [hit.chunk_id for hit in below.hit_rows] == [hit.chunk_id for hit in above.hit_rows]
+
+
+@pytest.mark.timeout(60)
+def test_p3_who_observes_a_store_waits_for_no_background_work(memory_ledger):
+    class Fresh(SimpleVectorStore):
+        def query(self, query: Any, **kwargs: Any) -> Any:
+            return super().query(query, **kwargs)
+
+    with held_elsewhere(unforked):
+        observed = observe_store(Fresh(), memory_ledger)
+    observed.query(QUERY)
+    assert memory_ledger.row.retriever == "Fresh"
+
+
+@pytest.mark.timeout(60)
+def test_p3_a_store_whose_class_is_wrapped_is_observed_without_a_lock(memory_ledger):
+    observe_store(store(), memory_ledger)
+    with held_elsewhere(_wrapping):
+        observe_store(store(), memory_ledger).query(QUERY)
+    assert memory_ledger.row.admitted_count == 2
