@@ -268,11 +268,13 @@ def _condition(some: list[Row], of: list[Row], column: str) -> Row:
 
 
 def _epochs(ran: list[Row]) -> list[Row]:
-    epochs = []
+    epochs: list[Row] = []
+    since = {}
     for name in {search["epoch"] for search in ran}:
         members = [search for search in ran if search["epoch"] == name]
         members.sort(key=lambda search: (search["started_at"], search["search_id"]))
         latest = members[-1]
+        since[name] = members[0]["started_at"]
         epochs.append(
             {
                 "epoch": name,
@@ -285,7 +287,7 @@ def _epochs(ran: list[Row]) -> list[Row]:
                 "embedding_model": latest["embedding_model"],
             }
         )
-    return sorted(epochs, key=lambda epoch: (epoch["first_seen"], epoch["epoch"]))
+    return sorted(epochs, key=lambda epoch: (since[epoch["epoch"]], epoch["epoch"]))
 
 
 def _precision(searches: list[Row], hits: list[Row], tables: Tables) -> Row:

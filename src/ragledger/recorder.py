@@ -225,16 +225,17 @@ class Recorder:
         if record is not None and self._privacy.veils:
             record = self._veiled(record)
         if record is not None:
-            refusal: str | None = _INTERRUPTED
+            refusal: str | None = "fault"
             try:
                 admitted = record.admitted  # by value, before anybody else can change what was handed in
+                refusal = _INTERRUPTED
                 refusal = self.put(record)
                 self._answer(observation, record.search_id, refusal, admitted)
             except BaseException as fault:
                 # Ctrl-C may come at any line: what `put` has said by then is what is known.
                 observation.given = self.receipt(record.search_id, refusal)
-                if not isinstance(fault, Exception):
-                    raise
+                if refusal is _INTERRUPTED or not isinstance(fault, Exception):
+                    raise  # what a signal handler of the caller's raised while the sink waited is the caller's
                 self.guard.take("row", fault)
             if self._stores_text:
                 self._keep_texts(observation, record)
