@@ -71,13 +71,12 @@ class Collector:
         """
         work = [_until(stopped, self._look_at_arrivals()), self._compute_minutes(stopped)]
         if documents:
-            work += [self._count_documents(stopped), _until(stopped, self._steps.corpora())]
+            work.append(self._count_documents(stopped))
         return _walked(work, step, stopped)
 
     def count_documents(self, *, step: Told = lambda _: None, stopped: Stopped = lambda: False) -> Passed:
         """The days whose documents wait, as `run` does after the minutes."""
-        work = [self._count_documents(stopped), _until(stopped, self._steps.corpora())]
-        return _walked(work, step, stopped)
+        return _walked([self._count_documents(stopped)], step, stopped)
 
     def _look_at_arrivals(self) -> Iterator[Passed]:
         for part in arrivals.parts(arrivals.behind(self._connection), self._numbers):
@@ -90,6 +89,8 @@ class Collector:
     def _count_documents(self, stopped: Stopped) -> Iterator[Passed]:
         waiting = self._waiting("waiting_days", at_once=1)
         yield from self._shared(Todo(waiting, Steps.documents, stopped), waiting)
+        if not stopped():
+            yield from _until(stopped, self._steps.corpora())
 
     def _waiting(self, query: str, *, at_once: int) -> list[Waiting]:
         """Projects with work, those with the most of it first, so that sessions end together."""

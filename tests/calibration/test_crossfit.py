@@ -53,7 +53,7 @@ def test_a_sharp_optimum_is_looked_at_closely() -> None:
     assert fit(pairs).estimate[0] == pytest.approx(0.333, abs=0.004)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), factor=st.floats(0.001, 1000))
 def test_the_scale_of_a_signal_changes_nothing_but_its_weight(seed: int, factor: float) -> None:
     pairs = random_pairs(seed, 0.4, 0.6, questions=60)

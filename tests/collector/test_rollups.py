@@ -139,7 +139,7 @@ _WHAT = [
 ]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_p11_any_order_of_events_and_passes_is_as_one_recompute_at_the_end(
     database: Database, data: st.DataObject

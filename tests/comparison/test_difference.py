@@ -122,7 +122,7 @@ def test_p8_one_search_a_side_has_a_difference_and_no_interval() -> None:
 
 
 @given(rows())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_swapping_a_and_b_mirrors_difference_and_interval(drawn: list[Row]) -> None:
     given_, swapped = difference(clusters(drawn)), difference(clusters(drawn).swapped())
 
@@ -140,7 +140,7 @@ def test_swapping_a_and_b_mirrors_difference_and_interval(drawn: list[Row]) -> N
 
 
 @given(rows(), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_one_more_useful_vote_on_b_never_makes_b_worse(drawn: list[Row], data: st.DataObject) -> None:
     raisable = [n for n, (of_b, _, useful, judged) in enumerate(drawn) if of_b and useful < judged]
     if not raisable:

@@ -29,7 +29,7 @@ def test_a_question_counts_once_and_only_with_votes_on_both_sides() -> None:
 
 
 @given(gains)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_exact_sign_flips_are_scipys(drawn: np.ndarray) -> None:
     theirs = stats.permutation_test(
         (drawn,),
@@ -47,7 +47,7 @@ def test_the_exact_sign_flips_are_scipys(drawn: np.ndarray) -> None:
 
 
 @given(gains.filter(lambda drawn: np.ptp(drawn) > 0))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_interval_is_students(drawn: np.ndarray) -> None:
     theirs = stats.ttest_1samp(drawn, 0.0).confidence_interval(0.95)
     ours = paired(drawn)
@@ -58,7 +58,7 @@ def test_the_interval_is_students(drawn: np.ndarray) -> None:
 
 
 @given(gains)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_swapping_a_and_b_mirrors_everything(drawn: np.ndarray) -> None:
     ours, swapped = paired(drawn), paired(-drawn)
 
@@ -104,7 +104,7 @@ def test_where_every_question_changed_alike_the_interval_is_a_bound(gain: float)
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_where_no_question_loses_paired_and_unpaired_agree_in_sign(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, judged = 20, 4

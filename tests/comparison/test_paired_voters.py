@@ -59,7 +59,7 @@ def by_hand(drawn: list[Row]) -> tuple[int, float] | None:
 
 
 @given(rows)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_it_is_what_leaving_out_each_voter_moves(drawn: list[Row]) -> None:
     ours, theirs = voters_term(said(drawn)), by_hand(drawn)
     if theirs is None:
@@ -98,7 +98,7 @@ def test_p12_one_voters_opinion_has_no_interval(of_a: int, of_b: int) -> None:
 
 
 @given(rows)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_p12_fewer_voters_never_make_it_narrower(drawn: list[Row]) -> None:
     """The same votes by one voter on each side, by two, and by as many as there are votes that nobody counts."""
     one, two = (of([(q, b, q % voters, u, j) for q, b, _, u, j in drawn]) for voters in (1, 2))

@@ -16,7 +16,7 @@ from ragledger.measures.permutation import permuted
 
 
 @given(rows(largest=9, surfaces=1))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_on_one_surface_the_exact_test_is_scipys(drawn: list[Row]) -> None:
     a, b = ([n for n, row in enumerate(drawn) if row[0] is side] for side in (False, True))
     assume(min(len(a), len(b)) > 1)  # scipy takes no sample of one
@@ -37,7 +37,7 @@ def test_on_one_surface_the_exact_test_is_scipys(drawn: list[Row]) -> None:
 
 
 @given(rows(largest=9, surfaces=2))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_over_surfaces_the_exact_test_is_every_labelling_that_keeps_the_surfaces(drawn: list[Row]) -> None:
     expected = enumerated(drawn)
     found = permuted(clusters(drawn))
@@ -118,7 +118,7 @@ def test_a_surface_of_one_side_alone_takes_no_part() -> None:
 
 
 @given(rows(smallest=16, largest=30, surfaces=2))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_swapping_a_and_b_gives_the_same_p(drawn: list[Row]) -> None:
     assert permuted(clusters(drawn), shuffles=200) == permuted(clusters(drawn).swapped(), shuffles=200)
 

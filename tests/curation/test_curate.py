@@ -298,7 +298,7 @@ def tables(draw: st.DrawFn) -> TableRows:
     return rows
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables())
 def test_the_funnel_equals_slow_python_on_any_table(database: Database, rows: TableRows) -> None:
     with database.connect() as connection:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -32,14 +33,19 @@ def systemd(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[st
         yield name, listener
 
 
-def _follow(dsn: str, *arguments: str, **environ: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def _follow(dsn: str, *arguments: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
         [*RAGLEDGER, "ship", "--follow", *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         env=dict(os.environ) | {"RAGLEDGER_DSN": dsn} | environ,
-    )
+    ) as sidecar:
+        try:
+            yield sidecar
+        finally:
+            sidecar.kill()
 
 
 def test_systemd_hears_when_the_table_takes_records_and_when_it_ends(
@@ -47,25 +53,19 @@ def test_systemd_hears_when_the_table_takes_records_and_when_it_ends(
 ) -> None:
     name, listener = systemd
     with _follow(database.dsn, NOTIFY_SOCKET=name) as sidecar:
-        try:
-            assert listener.recv(100) == b"READY=1"
-            sidecar.send_signal(signal.SIGTERM)
-            assert listener.recv(100) == b"STOPPING=1"
-            assert sidecar.wait(60) == 0
-        finally:
-            sidecar.kill()
+        assert listener.recv(100) == b"READY=1"
+        sidecar.send_signal(signal.SIGTERM)
+        assert listener.recv(100) == b"STOPPING=1"
+        assert sidecar.wait(60) == 0
 
 
 def test_the_file_for_probes_is_there_while_it_is_ready(database: Database, tmp_path: Path) -> None:
     file = tmp_path / "ready"
     with _follow(database.dsn, "--ready-file", str(file)) as sidecar:
-        try:
-            wait_until(file.exists)
-            sidecar.send_signal(signal.SIGTERM)
-            assert sidecar.wait(60) == 0
-            assert not file.exists()
-        finally:
-            sidecar.kill()
+        wait_until(file.exists)
+        sidecar.send_signal(signal.SIGTERM)
+        assert sidecar.wait(60) == 0
+        assert not file.exists()
 
 
 def test_it_is_not_ready_before_the_database_and_a_file_of_an_earlier_life_does_not_say_so(
@@ -75,16 +75,13 @@ def test_it_is_not_ready_before_the_database_and_a_file_of_an_earlier_life_does_
     file.touch()
     dsn = psycopg.conninfo.make_conninfo(database.dsn, host="127.0.0.1", port=1)
     with _follow(dsn, "--ready-file", str(file), NOTIFY_SOCKET=str(tmp_path / "nobody")) as sidecar:
-        try:
-            assert sidecar.stderr is not None
-            assert sidecar.stderr.readline() == "ragledger ship: following\n"
-            assert sidecar.stderr.readline().startswith("ragledger ship: waiting for the database")
-            assert not file.exists()
-            sidecar.send_signal(signal.SIGTERM)
-            assert sidecar.stderr.readline().startswith("ragledger ship: systemd cannot be told")
-            assert sidecar.wait(60) == 0
-        finally:
-            sidecar.kill()
+        assert sidecar.stderr is not None
+        assert sidecar.stderr.readline() == "ragledger ship: following\n"
+        assert sidecar.stderr.readline().startswith("ragledger ship: waiting for the database")
+        assert not file.exists()
+        sidecar.send_signal(signal.SIGTERM)
+        assert sidecar.stderr.readline().startswith("ragledger ship: systemd cannot be told")
+        assert sidecar.wait(60) == 0
 
 
 def test_it_is_not_ready_while_the_database_is_away_and_is_again_when_it_is_back(
@@ -92,18 +89,15 @@ def test_it_is_not_ready_while_the_database_is_away_and_is_again_when_it_is_back
 ) -> None:
     file, dsn = tmp_path / "ready", make_conninfo(own_server.dsn, dbname="app")
     with _follow(dsn, "--ready-file", str(file)) as sidecar:
-        try:
-            for _ in range(2):
-                wait_until(file.exists)
-                shut_down(own_server, dsn)
-                wait_until(lambda: not file.exists())
-                own_server.ensure(timeout_s=60)
+        for _ in range(2):
             wait_until(file.exists)
-            sidecar.send_signal(signal.SIGTERM)
-            assert sidecar.wait(60) == 0
-            assert not file.exists()
-        finally:
-            sidecar.kill()
+            shut_down(own_server, dsn)
+            wait_until(lambda: not file.exists())
+            own_server.ensure(timeout_s=60)
+        wait_until(file.exists)
+        sidecar.send_signal(signal.SIGTERM)
+        assert sidecar.wait(60) == 0
+        assert not file.exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="niceness alone, elsewhere")
@@ -113,13 +107,10 @@ def test_it_stands_back_unless_told_otherwise(
 ) -> None:
     file, own = tmp_path / "ready", os.getpriority(os.PRIO_PROCESS, 0)
     with _follow(database.dsn, "--ready-file", str(file), *arguments) as sidecar:
-        try:
-            wait_until(file.exists)
-            added = os.getpriority(os.PRIO_PROCESS, sidecar.pid) - own
-            is_batch = os.sched_getscheduler(sidecar.pid) == os.SCHED_BATCH
-            assert (added, is_batch) == expected
-        finally:
-            sidecar.kill()
+        wait_until(file.exists)
+        added = os.getpriority(os.PRIO_PROCESS, sidecar.pid) - own
+        is_batch = os.sched_getscheduler(sidecar.pid) == os.SCHED_BATCH
+        assert (added, is_batch) == expected
 
 
 _REFUSED = """
@@ -150,11 +141,8 @@ def test_beside_the_embedded_server_it_does_not_stand_back(
     (tmp_path / "embedded").symlink_to(own_server.base)
     home = {"RAGLEDGER_HOME": str(tmp_path)}
     with _follow("embedded", "--ready-file", str(file), "--nice", "10", **home) as sidecar:
-        try:
-            wait_until(file.exists)
-            assert os.getpriority(os.PRIO_PROCESS, sidecar.pid) == own
-            assert sidecar.stderr is not None
-            said = sidecar.stderr.readline()
-            assert said == "ragledger ship: --nice does nothing with the embedded server\n"
-        finally:
-            sidecar.kill()
+        wait_until(file.exists)
+        assert os.getpriority(os.PRIO_PROCESS, sidecar.pid) == own
+        assert sidecar.stderr is not None
+        said = sidecar.stderr.readline()
+        assert said == "ragledger ship: --nice does nothing with the embedded server\n"

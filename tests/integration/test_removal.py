@@ -251,7 +251,7 @@ def test_votes_that_land_while_rows_are_removed_lose_nobody_and_add_up(
     assert stored(database) == set()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(days=st.floats(1, 80_000), before=st.integers(1, 10**6))
 def test_an_id_sorts_by_its_time(days: float, before: int) -> None:
     moment = datetime.fromtimestamp(days * 86_400, tz=timezone.utc)

@@ -266,7 +266,7 @@ def test_a_damaged_segment_header_costs_no_record_of_a_live_writer(writer: Journ
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_p5_damage_anywhere_in_the_files_costs_what_it_hit_and_every_number_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

@@ -22,9 +22,7 @@ from ragledger.measures.percentile import nearest_rank
 
 pytestmark = pytest.mark.pg
 
-on_one_database = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+on_one_database = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 scores = st.sampled_from([None, 0.0, 0.5])
 moments = st.integers(0, 40).map(lambda count: START + timedelta(seconds=count))

@@ -30,7 +30,7 @@ bodies = st.binary(max_size=200) | st.dictionaries(names, values).map(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=bodies, path=st.sampled_from(["/v1/feedback", "/v1/accessed"]))
 def test_no_body_makes_a_fault(body: bytes, path: str) -> None:
     with memory_ledger() as ledger:

@@ -80,7 +80,7 @@ def _order(search: SearchRecord) -> list[str | None]:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), lists=_lists, c=st.integers(0, 200), id_key=st.sampled_from([None, "key"]))
 def test_an_ensemble_can_be_replayed(
     asynchronous: bool, data: Any, lists: list[list[str]], c: int, id_key: str | None
@@ -102,7 +102,7 @@ def test_an_ensemble_can_be_replayed(
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(lists=_lists)
 def test_a_merger_can_be_replayed(asynchronous: bool, lists: list[list[str]]) -> None:
     merger = MergerRetriever(

@@ -247,7 +247,7 @@ def _replayed(search: SearchRecord) -> list[str | None]:
     return ordered[: effective["k"]]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     fusion=st.sampled_from([weighted_sum_ranking, reciprocal_rank_fusion]),
     query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=2).map(" ".join),

@@ -13,7 +13,7 @@ import pytest
 from adapters.llama_index.doubles import BodyRetriever, node, scored
 from adapters.llama_index.replay import replay
 from adapters.llama_index.zoo import scripted
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.retrievers import BaseRetriever, QueryFusionRetriever
@@ -209,7 +209,7 @@ _members = st.lists(
 
 @pytest.mark.parametrize("mode", MODES)
 @given(members=_members, queries=_queries, data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 def test_a_row_reproduces_the_order_and_the_scores(mode, members, queries, data):
     weights = data.draw(st.lists(st.integers(1, 9), min_size=len(members), max_size=len(members)))
     top_k = data.draw(st.integers(1, 9))
